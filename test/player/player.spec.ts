@@ -28,12 +28,17 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   open: async ({ page, videos }, use, testInfo) => {
     await use(async (options, fragment = '') => {
       const file = testInfo.outputPath('player.html');
-      const video = { src: videos.whole, type: 'video/webm' };
-      await writeFile(file, playerPage({ title: 'buys a book', video, chapters, ...options }));
+      const shown = { title: 'buys a book', video: webm(videos.whole), chapters, ...options };
+      await writeFile(file, playerPage(shown));
+      // Another fragment alone would load nothing.
+      await page.goto('about:blank');
       await page.goto(`${pathToFileURL(file).href}${fragment}`);
     });
   },
 });
+
+// The tests share the videos of one worker.
+test.describe.configure({ mode: 'default' });
 
 const chapters = [
   // It began before the video did.
@@ -45,6 +50,7 @@ const chapters = [
 const withFailure = chapters.map((chapter) => ({ ...chapter, failed: chapter.atMs === 4000 }));
 
 const toDataUrl = (bytes: Buffer) => `data:video/webm;base64,${bytes.toString('base64')}`;
+const webm = (src: string) => ({ src, type: 'video/webm' });
 const video = (page: Page) => page.getByLabel('Recording');
 const property = (page: Page, name: 'currentTime' | 'playbackRate' | 'paused' | 'duration' | 'readyState') =>
   video(page).evaluate((element, name) => (element as HTMLVideoElement)[name], name);
@@ -86,8 +92,15 @@ test('shows the video, the chapters as a nested list, the notes and the error', 
         - text: "Error: expected 1 received 2"`);
 });
 
-test('a click on a chapter seeks the video to it, and the player marks the current chapter', async ({ page, open }) => {
+test('seeks to a clicked chapter and to the second in the link, and loads one small page', async ({
+  page,
+  open,
+}, testInfo) => {
+  const requests: string[] = [];
+  page.on('request', (request) => requests.push(request.url().slice(0, 10)));
   await open();
+  await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(0);
+  expect((await readFile(testInfo.outputPath('player.html'), 'utf8')).length).toBeLessThan(30_000);
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
   await expect(current(page)).toHaveText(/After Hooks/);
@@ -95,6 +108,17 @@ test('a click on a chapter seeks the video to it, and the player marks the curre
   await expectTime(page, 1.5);
   await expect(current(page)).toHaveText(/Navigate/);
   expect(await property(page, 'paused')).toBe(true);
+
+  await open({}, '#t=4.5');
+  await expectTime(page, 4.5);
+  for (const [second, shown] of [
+    [7, 7],
+    [99, 12],
+  ] as const) {
+    await page.evaluate((second) => (location.hash = `#t=${second}`), second);
+    await expectTime(page, shown);
+  }
+  expect(requests.filter((url) => !url.startsWith('data:') && !url.startsWith('file:'))).toEqual([]);
 });
 
 test('marks the current chapter and keeps it in view while the video plays', async ({ page, open }) => {
@@ -123,16 +147,11 @@ test('marks the current chapter and keeps it in view while the video plays', asy
   await expect(current(page)).toBeInViewport({ ratio: 0.9 });
 });
 
-test('marks the latest chapter as the current one even if chapters are not in order of time', async ({
+test('starts at the innermost failed step, or at the first picture that is not white', async ({
   page,
   open,
+  videos,
 }) => {
-  const unordered = [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs }));
-  await open({ chapters: unordered }, '#t=6');
-  await expect(current(page)).toHaveText(/at 5000/);
-});
-
-test('starts at the innermost chapter of the first failure', async ({ page, open }) => {
   await open({ chapters: withFailure });
   await expectTime(page, 4);
   await expect(current(page)).toHaveText(/toHaveText/);
@@ -150,22 +169,15 @@ test('starts at the innermost chapter of the first failure', async ({ page, open
   await expect(current(page)).toHaveText(/fails inside/);
   await open({ chapters: withFailure }, '#t=2');
   await expectTime(page, 2);
-});
-
-test('starts at the end of a failed step, and without one at the first picture that is not white', async ({
-  page,
-  open,
-  videos,
-}) => {
   await open({ chapters: withFailure.map((chapter) => (chapter.failed ? { ...chapter, endMs: 9000 } : chapter)) });
   await expectTime(page, 8.9);
   await expect(current(page)).toHaveText(/toHaveText/);
-  await open({ video: { src: videos.white, type: 'video/webm' } });
+  await open({ video: webm(videos.white) });
   await expect.poll(() => property(page, 'currentTime')).toBeGreaterThanOrEqual(2);
   expect(await property(page, 'currentTime')).toBeLessThan(3);
 });
 
-test("shows the video's first picture before it plays", async ({ page, open }) => {
+test('shows the first picture, a frame and texts that contrast in light and dark colours', async ({ page, open }) => {
   await open();
   const colours = () =>
     video(page).evaluate((element) => {
@@ -176,32 +188,29 @@ test("shows the video's first picture before it plays", async ({ page, open }) =
   // The sample begins with red.
   await expect.poll(async () => (await colours())[0]).toBeGreaterThan(200);
   expect(await property(page, 'paused')).toBe(true);
-});
 
-test('shows a border around the video, so that a white picture has a visible edge', async ({ page, open }) => {
-  await open();
-  for (const colorScheme of ['light', 'dark'] as const) {
+  await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
+  await expect(current(page)).toHaveCount(1);
+  for (const [colorScheme, edge, sunken] of [
+    ['light', 'rgb(117, 125, 137)', 'rgb(233, 236, 241)'],
+    ['dark', 'rgb(127, 137, 150)', 'rgb(11, 13, 16)'],
+  ] as const) {
     await page.emulateMedia({ colorScheme });
-    await expect(video(page)).toHaveCSS('border-top-width', '1px');
-    await expect(video(page)).not.toHaveCSS('border-top-color', 'rgb(255, 255, 255)');
+    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
+    // A white picture has a visible edge.
+    await expect(video(page)).toHaveCSS('border-top', `1px solid ${edge}`);
+    await expect(video(page)).toHaveCSS('background-color', sunken);
   }
 });
 
-test('shows tenths of a second if chapters begin within the same second', async ({ page, open }) => {
+test('shows tenths of a second if needed, and marks the latest chapter in any order', async ({ page, open }) => {
   const times = page.getByRole('navigation').locator('span');
   await open({ chapters: [0, 0, 1000, 61_990].map((atMs) => ({ title: 'step', atMs })) });
   await expect(times).toHaveText(['0:00', '0:00', '0:01', '1:01']);
   await open({ chapters: [-300, 1500, 61_990, 62_000, 3_607_000].map((atMs) => ({ title: 'step', atMs })) });
   await expect(times).toHaveText(['0:00.0', '0:01.5', '1:01.9', '1:02.0', '1:00:07.0']);
-});
-
-test('starts at the second that the link contains', async ({ page, open }) => {
-  await open({}, '#t=4.5');
-  await expectTime(page, 4.5);
-  await page.evaluate(() => (location.hash = '#t=7'));
-  await expectTime(page, 7);
-  await page.evaluate(() => (location.hash = '#t=99'));
-  await expectTime(page, 12);
+  await open({ chapters: [5000, 2000, 8000].map((atMs) => ({ title: `at ${atMs}`, atMs })) }, '#t=6');
+  await expect(current(page)).toHaveText(/at 5000/);
 });
 
 test('the keyboard plays, seeks, changes the speed and shows full screen', async ({ page, open }) => {
@@ -231,10 +240,7 @@ test('the keyboard plays, seeks, changes the speed and shows full screen', async
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('each key has one effect, whether the video, a chapter, the speed or the error has the focus', async ({
-  page,
-  open,
-}) => {
+test('each key has one effect in each place, and the list of speeds follows other controls', async ({ page, open }) => {
   await open({ error: 'Error: no' });
   await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(2);
   await video(page).focus();
@@ -254,25 +260,24 @@ test('each key has one effect, whether the video, a chapter, the speed or the er
   await page.locator('pre').focus();
   await page.keyboard.press('ArrowRight');
   expect(await property(page, 'currentTime')).toBeCloseTo(1.5, 1);
-});
-
-test('the list of speeds sets the speed, and follows changes by other controls', async ({ page, open }) => {
-  await open();
   await page.getByLabel('Speed').selectOption('0.25×');
   expect(await property(page, 'playbackRate')).toBe(0.25);
   await video(page).evaluate((element: HTMLVideoElement) => (element.playbackRate = 2));
   await expect(page.getByLabel('Speed')).toHaveValue('2');
 });
 
-test('seeks in a video that broke off and has no duration', async ({ page, open, videos }) => {
-  await open({ video: { src: videos.open, type: 'video/webm' } }, '#t=4.5');
+test('seeks in a video without duration, and explains why a video cannot be played', async ({ page, open, videos }) => {
+  await open({ video: webm(videos.open) }, '#t=4.5');
   await expectTime(page, 4.5);
   expect(await property(page, 'duration')).toBeCloseTo(11.8);
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
-  await open({ video: { src: videos.open, type: 'video/webm' } });
+  await open({ video: webm(videos.open) });
   await expect.poll(() => property(page, 'duration')).toBeCloseTo(11.8);
   await expectTime(page, 0);
+  await open({ video: webm('data:video/webm;base64,AAAA'), chapters: [] });
+  await expect(page.getByRole('alert')).toContainText('cannot be played');
+  await expect(page.getByRole('navigation')).toHaveCount(0);
 });
 
 test('shows texts with markup and scripts without running them', async ({ page, open }) => {
@@ -292,12 +297,6 @@ test('shows texts with markup and scripts without running them', async ({ page, 
   await expect(page.locator('img, source[onerror]')).toHaveCount(0);
 });
 
-test('explains that a video cannot be played', async ({ page, open }) => {
-  await open({ video: { src: 'data:video/webm;base64,AAAA', type: 'video/webm' }, chapters: [] });
-  await expect(page.getByRole('alert')).toContainText('cannot be played');
-  await expect(page.getByRole('navigation')).toHaveCount(0);
-});
-
 test('the Tab key reaches every control in the visible order', async ({ page, open }) => {
   await open({ error: 'Error: no' });
   const focused: string[] = [];
@@ -315,39 +314,13 @@ test('the Tab key reaches every control in the visible order', async ({ page, op
   expect(focused).toEqual(['Recording', 'Speed', ...chapters.map(({ title }) => title), 'Error']);
 });
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`text has enough contrast for WCAG AA in ${colorScheme} colours`, async ({ page, open }) => {
-    await page.emulateMedia({ colorScheme });
-    await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
-    await expect(current(page)).toHaveCount(1);
-    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
-  });
-
-  test(`frames the video in ${colorScheme} colours, so that a white picture has visible edges`, async ({
-    page,
-    open,
-  }) => {
-    await page.emulateMedia({ colorScheme });
-    await open();
-    const frame = await video(page).evaluate((element) => {
-      const { borderTopStyle, borderTopColor, backgroundColor } = getComputedStyle(element);
-      return { borderTopStyle, borderTopColor, backgroundColor };
-    });
-    const [edge, sunken] =
-      colorScheme === 'light'
-        ? ['rgb(117, 125, 137)', 'rgb(233, 236, 241)']
-        : ['rgb(127, 137, 150)', 'rgb(11, 13, 16)'];
-    expect(frame).toEqual({ borderTopStyle: 'solid', borderTopColor: edge, backgroundColor: sunken });
-  });
-}
-
 test('axe finds no accessibility problem in the player of a failed test @long', async ({ page, open }) => {
   await open({ chapters: withFailure, notes: ['A note.'], error: 'Error: no' }, '#t=1');
   await expect(current(page)).toHaveCount(1);
   await expectAccessible(page);
 });
 
-test('marks the current chapter in forced-colours mode too', async ({ page, open }) => {
+test('marks the current chapter in forced colours too, and fits on a phone', async ({ page, open }) => {
   await page.emulateMedia({ forcedColors: 'active' });
   await open({}, '#t=2');
   await expect(current(page)).toHaveText(/Navigate/);
@@ -356,9 +329,6 @@ test('marks the current chapter in forced-colours mode too', async ({ page, open
     return withBar.map(({ ariaCurrent }) => ariaCurrent);
   });
   expect(barred).toEqual(['true']);
-});
-
-test('fits on the screen of a phone', async ({ page, open }) => {
   await page.setViewportSize({ width: 320, height: 640 });
   const long = 'a_title_without_any_spaces_'.repeat(5);
   await open({ title: long, error: long, chapters: [{ title: long, atMs: 0, level: 3, failed: true }] });
@@ -369,20 +339,10 @@ test('fits on the screen of a phone', async ({ page, open }) => {
 test('a video of 30 MB in the page plays and seeks @long', async ({ page, open, videos }) => {
   // The player doesn't read the bytes after the last frame.
   const padded = Buffer.concat([Buffer.from(videos.whole.split(',')[1]!, 'base64'), voidElement(30 * 1024 * 1024)]);
-  await open({ video: { src: toDataUrl(padded), type: 'video/webm' } });
+  await open({ video: webm(toDataUrl(padded)) });
   await expect.poll(() => property(page, 'duration'), { timeout: 30_000 }).toBe(12);
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);
-});
-
-test('the page without its video is small, and loads nothing else', async ({ page, open }, testInfo) => {
-  const requests: string[] = [];
-  page.on('request', (request) => requests.push(request.url().slice(0, 10)));
-  await open();
-  await expect.poll(() => property(page, 'readyState')).toBeGreaterThan(0);
-  expect(requests.filter((url) => !url.startsWith('data:') && !url.startsWith('file:'))).toEqual([]);
-  const { length } = await readFile(testInfo.outputPath('player.html'), 'utf8');
-  expect(length).toBeLessThan(30_000);
 });
 
 /** An element of a WebM file that players skip. */

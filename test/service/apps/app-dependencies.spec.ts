@@ -1,15 +1,12 @@
 import { createServer } from 'node:http';
 import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { expect } from '@playwright/test';
 import Kernel, { toFile } from '@onkernel/sdk';
-import { createClient } from '../../../src/client/index.ts';
-import { startService } from '../../../src/service/service.ts';
-import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { appOf, collect, deployed, startApps, started, test } from '../../support/service/apps.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { manifestsOf, packedClient, packedPackage } from '../../support/runs/packages.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
-import { dataDirectory } from '../../support/service/service.ts';
+import { serve } from '../../support/http/serve.ts';
 import { zipOf } from '../../support/service/uploads.ts';
 
 /** A project as the templates for the public service make it. */
@@ -47,7 +44,7 @@ const project = [
   },
 ];
 
-test("the hosted service's SDK deploys and invokes a TypeScript project with a lockfile", async ({}, testInfo) => {
+test("the hosted service's SDK deploys and invokes a TypeScript project with a lockfile @long", async ({}, testInfo) => {
   test.setTimeout(120_000);
   test.skip(!canSeparate, 'mount namespaces cannot be made here');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
@@ -101,10 +98,8 @@ test('installs the packages of the lockfile without their install scripts, and k
     },
     "import { existsSync } from 'node:fs'; import { answer } from 'answer';",
   );
-  const serviceOptions = { dataDirectory: dataDirectory(testInfo) };
   for (const isFirst of [true, false]) {
-    await using service = await startService(serviceOptions);
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await using client = await startApps(testInfo);
     const deployment = isFirst ? await started(client, (await deployed(client, source, { files })).id) : undefined;
     expect(deployment?.status_reason).toBeUndefined();
     const got = await client.invocations.create({ app_name: 'app', action_name: 'get' });
@@ -159,12 +154,11 @@ for (const [name, { files, reason }] of Object.entries(refused)) {
 
 test('ends an installation that takes longer than ten minutes @long', async ({}, testInfo) => {
   const clock = new TestClock();
-  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  const silent = createServer(() => {}).listen(0, '127.0.0.1');
-  await once(silent, 'listening');
-  const asked = once(silent, 'request');
-  const url = `http://127.0.0.1:${(silent.address() as AddressInfo).port}/a.tgz`;
+  await using client = await startApps(testInfo, { clock });
+  const server = createServer(() => {});
+  await using silent = await serve(server);
+  const asked = once(server, 'request');
+  const url = `${silent.url}/a.tgz`;
   const dependencies = { a: '1.0.0' };
   const packages = { '': { dependencies }, 'node_modules/a': { version: '1.0.0', resolved: url } };
   const { id } = await deployed(client, appOf({ get: '() => 1' }), {
@@ -179,8 +173,6 @@ test('ends an installation that takes longer than ten minutes @long', async ({},
     status: 'failed',
     status_reason: expect.stringMatching(/failed: it did not end within 600 s$/),
   });
-  silent.closeAllConnections();
-  silent.close();
 });
 
 test('installs packages of the public registry @long', async ({ client, deploy, invoke }) => {

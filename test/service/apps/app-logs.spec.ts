@@ -6,10 +6,9 @@ import { createClient } from '../../../src/client/index.ts';
 import { AppLogs } from '../../../src/service/apps/app-logs.ts';
 import { LogLines } from '../../../src/service/apps/process/log-lines.ts';
 import { sinceMicroseconds } from '../../../src/contract/since.ts';
-import { startService } from '../../../src/service/service.ts';
 import { AppLogStore } from '../../../src/service/apps/app-logs-table.ts';
 import { openDatabase } from '../../../src/service/database/database.ts';
-import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { appOf, collect, deployed, startApps, started, test } from '../../support/service/apps.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { openStream } from '../../support/http/event-streams.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
@@ -69,7 +68,7 @@ test('three followers get every log line once and in order although a fourth one
   expect(peak).toBeLessThan(300);
 });
 
-test('ends an application that floods its log, and keeps serving other calls meanwhile', async ({
+test('ends an application that floods its log, and serves other calls meanwhile', async ({
   client,
   deploy,
   invoke,
@@ -135,13 +134,12 @@ test('returns all log lines, or on demand only those since a given time', async 
 
 test('a log stream sends stored lines, application and state, then new lines, and heartbeats in between', async ({}, testInfo) => {
   const clock = new TestClock();
-  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await using client = await startApps(testInfo, { clock });
   const { id } = await started(
     client,
     (await deployed(client, appOf({ say: "() => console.log('said')" }, "console.log('loaded')"))).id,
   );
-  const stream = await openStream<Told>(service, `/deployments/${id}/events`);
+  const stream = await openStream<Told>(client.service, `/deployments/${id}/events`);
   const told = () => stream.events.map(({ event, message }) => `${event}: ${message}`);
   await expect.poll(told).toEqual(['log: loaded', 'app_version_summary: app latest: say', 'deployment_state: running']);
   clock.advance(15_000);
@@ -151,7 +149,7 @@ test('a log stream sends stored lines, application and state, then new lines, an
   await client.deployments.delete(id);
   await stream.ended;
   expect(told().at(-1)).toBe('deployment_state: stopped: it was deleted');
-  const again = await openStream<Told>(service, `/deployments/${id}/events`);
+  const again = await openStream<Told>(client.service, `/deployments/${id}/events`);
   await again.ended;
   expect(lines(again.events)).toEqual(['loaded', 'loaded', 'said']);
 });

@@ -1,40 +1,11 @@
-import { existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { createClient } from '../../../src/client/index.ts';
-import { startService } from '../../../src/service/service.ts';
-import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { appOf, collect, deployed, startApps, started, test } from '../../support/service/apps.ts';
 import { dataDirectory } from '../../support/service/service.ts';
 import { contentType, encoded, zipOf, zipWith, type Part } from '../../support/service/uploads.ts';
 
 const hello = appOf({ greet: '({ name }) => `Hello ${name}`', add: '({ a, b }) => a + b' });
-
-test('a deployment is running once its actions are known, and shows only the names of its variables', async ({
-  client,
-  deploy,
-}) => {
-  const deployment = await deploy(hello, { version: '1.0', env_vars: { TOKEN: 'very secret' } });
-  expect(deployment).toMatchObject({
-    status: 'running',
-    entrypoint_rel_path: 'index.mjs',
-    env_vars: { TOKEN: '' },
-    region: 'aws.us-east-1a',
-    source_type: 'file',
-    source_checksum: expect.stringMatching(/^[0-9a-f]{64}$/),
-  });
-  const apps = await collect(client.apps.list());
-  expect(apps).toMatchObject([
-    {
-      app_name: 'app',
-      version: '1.0',
-      deployment: deployment.id,
-      actions: [{ name: 'greet' }, { name: 'add' }],
-      env_vars: { TOKEN: '' },
-    },
-  ]);
-  expect(await collect(client.apps.list({ version: '2.0' }))).toEqual([]);
-  expect(await collect(client.apps.list({ app_name: 'app', query: 'AP' }))).toHaveLength(1);
-});
 
 const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> = {
   'crashes at start': {
@@ -57,16 +28,17 @@ const broken: Record<string, { module: string; reason: RegExp; log?: RegExp }> =
   'imports a missing package': { module: "import 'left-out';", reason: /Cannot find package 'left-out'/ },
 };
 
-for (const [name, { module, reason, log }] of Object.entries(broken)) {
-  test(`a deployment that ${name} fails and says why`, async ({ client, deploy }, testInfo) => {
-    const deployment = await deploy(module);
-    expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
+test('a deployment that cannot start fails, says why and leaves no files', async ({ client, deploy }, testInfo) => {
+  const deployments = Object.entries(broken).map(async ([name, { module, reason, log }]) => {
+    const deployment = await deploy(module, { version: name });
+    expect(deployment, name).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
     const events = await collect(client.deployments.follow(deployment.id));
-    expect(events.at(-1)).toMatchObject({ event: 'deployment_state', deployment: { status: 'failed' } });
+    expect(events.at(-1), name).toMatchObject({ event: 'deployment_state', deployment: { status: 'failed' } });
     if (log) expect(events.map(({ message }) => message).join('\n')).toMatch(log);
-    await expect.poll(() => readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
   });
-}
+  await Promise.all(deployments);
+  await expect.poll(() => readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
+});
 
 test('refuses to deploy a version twice unless the caller forces it @long', async ({ client, deploy }) => {
   const first = await deploy(hello, { version: '1.0' });
@@ -89,16 +61,33 @@ test('refuses to deploy a version twice unless the caller forces it @long', asyn
   await expect(collect(client.deployments.list({ app_version: '1.0' }))).rejects.toThrow('app_version: needs app_name');
 });
 
-test('deleting a deployment stops it and removes its files', async ({ client, deploy }, testInfo) => {
-  const { id } = await deploy(hello, { env_vars: { TOKEN: 'very secret' } });
-  const directory = join(dataDirectory(testInfo), 'deployments', id);
-  expect(existsSync(directory)).toBe(true);
+test('runs once its actions are known, hides its variables, and leaves no files', async ({
+  client,
+  deploy,
+}, testInfo) => {
+  const deployment = await deploy(hello, { version: '1.0', env_vars: { TOKEN: 'very secret' } });
+  expect(deployment).toMatchObject({
+    status: 'running',
+    entrypoint_rel_path: 'index.mjs',
+    env_vars: { TOKEN: '' },
+    region: 'aws.us-east-1a',
+    source_type: 'file',
+    source_checksum: expect.stringMatching(/^[0-9a-f]{64}$/),
+  });
+  const { id } = deployment;
+  const actions = [{ name: 'greet' }, { name: 'add' }];
+  const version = { app_name: 'app', version: '1.0', deployment: id, actions, env_vars: { TOKEN: '' } };
+  expect(await collect(client.apps.list())).toMatchObject([version]);
+  expect(await collect(client.apps.list({ version: '2.0' }))).toEqual([]);
+  expect(await collect(client.apps.list({ app_name: 'app', query: 'AP' }))).toHaveLength(1);
+
+  const directory = join(dataDirectory(testInfo), 'deployments');
+  expect(readdirSync(directory)).toEqual([id]);
   const following = collect(client.deployments.follow(id));
   await client.deployments.delete(id);
-  expect((await following).at(-1)).toMatchObject({
-    deployment: { status: 'stopped', status_reason: 'it was deleted' },
-  });
-  expect(existsSync(directory)).toBe(false);
+  const stopped = { status: 'stopped', status_reason: 'it was deleted' };
+  expect((await following).at(-1)).toMatchObject({ deployment: stopped });
+  expect(readdirSync(directory)).toEqual([]);
   await client.deployments.delete(id);
   expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped', env_vars: { TOKEN: '' } });
   /** A payload of the greatest length. Every character is escaped in the body. */
@@ -107,121 +96,57 @@ test('deleting a deployment stops it and removes its files', async ({ client, de
     await expect(client.invocations.create(invocation)).rejects.toThrow(/404.*deploy it first/);
   }
   await expect(client.deployments.delete('nowhere')).rejects.toThrow(/404/);
+
+  // Its process ends even during an endless loop.
+  const loop = await deployed(client, "console.log('looping'); for (;;);");
+  await expect.poll(async () => (await client.deployments.retrieve(loop.id)).status).toBe('in_progress');
+  for await (const { message } of client.deployments.follow(loop.id)) if (message === 'looping') break;
+  await client.deployments.delete(loop.id);
+  expect(await client.deployments.retrieve(loop.id)).toMatchObject(stopped);
+  expect(readdirSync(directory)).toEqual([]);
 });
 
-test('deleting a deployment ends its process even during an endless loop', async ({ client }, testInfo) => {
-  const { id } = await deployed(client, "console.log('looping'); for (;;);");
-  await expect.poll(async () => (await client.deployments.retrieve(id)).status).toBe('in_progress');
-  for await (const { message } of client.deployments.follow(id)) if (message === 'looping') break;
-  await client.deployments.delete(id);
-  expect(await client.deployments.retrieve(id)).toMatchObject({ status: 'stopped', status_reason: 'it was deleted' });
-  expect(readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
-});
-
-const refused: Record<string, { parts: () => Promise<Part[]> | Part[]; status: number; message: RegExp }> = {
-  'an archive that leaves its folder': {
-    parts: async () => [
-      ['entrypoint_rel_path', 'before'],
-      ['file', await zipWith('../x'), 'file'],
-    ],
-    status: 400,
-    message: /invalid zip file: .*\.\.\/x/,
-  },
-  'an archive with a link to an absolute path': {
-    parts: () => linking({ a: '/etc/passwd' }),
-    status: 400,
-    message: /the link .*a.* leads out of the archive/,
-  },
-  'an archive with a link out of it': {
-    parts: () => linking({ 'b/a': '../../service.db' }),
-    status: 400,
-    message: /the link .*b\/a.* leads out of the archive/,
-  },
-  'an archive with a link that leads out of it through another': {
-    parts: () => linking({ 'a/b/c/root': '../../..', out: 'a/b/c/root/../../service.db' }),
-    status: 400,
-    message: /the link .*out.* leads out of the archive/,
-  },
-  'an archive with a file below a link': {
-    parts: async () => [
-      ['entrypoint_rel_path', 'a'],
-      [
-        'file',
-        await zipOf([
-          { name: 'a', content: 'b', options: { mode: 0o120777 } },
-          { name: 'a/c', content: '' },
-        ]),
-        'file',
-      ],
-    ],
-    status: 400,
-    message: /two entries have the path a, or another entry needs it as its directory/,
-  },
-  'a Python application': {
-    parts: async () => [
-      ['entrypoint_rel_path', 'main.py'],
-      ['file', await zipOf([{ name: 'main.py', content: '' }]), 'file'],
-    ],
-    status: 501,
-    message: /does not support Python applications: write the entrypoint in JavaScript or TypeScript/,
-  },
-  'a text instead of an archive': {
-    parts: () => [
-      ['entrypoint_rel_path', 'a'],
-      ['file', 'no zip', 'file'],
-    ],
-    status: 400,
-    message: /invalid zip file/,
-  },
-  'a missing entrypoint': {
-    parts: async () => [
-      ['entrypoint_rel_path', 'b'],
-      ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
-    ],
-    status: 400,
-    message: /entrypoint_rel_path: there is no file/,
-  },
-  'an entrypoint outside the archive': {
-    parts: async () => [
-      ['entrypoint_rel_path', '../../service.db'],
-      ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
-    ],
-    status: 400,
-    message: /entrypoint_rel_path/,
-  },
-  'no archive': { parts: () => [['entrypoint_rel_path', 'a']], status: 400, message: /file: / },
-  'a repository': { parts: () => [['source', '{"type":"github"}']], status: 501, message: /does not support source/ },
-  'a variable with an impossible name': {
-    parts: async () => [
-      ['entrypoint_rel_path', 'a'],
-      ['env_vars[A=B]', 'x'],
-      ['file', await zipOf([{ name: 'a', content: '' }]), 'file'],
-    ],
-    status: 400,
-    message: /env_vars\.A=B: must be a name/,
-  },
-};
-
-/** An archive with a module `index.mjs` and links. */
-async function linking(links: Record<string, string>): Promise<Part[]> {
-  const entries = Object.entries(links).map(([name, content]) => ({ name, content, options: { mode: 0o120777 } }));
-  return [
-    ['entrypoint_rel_path', 'index.mjs'],
-    ['file', await zipOf([{ name: 'index.mjs', content: '' }, ...entries]), 'file'],
+test('answers 400 or 501 to a wrong deployment, and keeps no files of it', async ({ service }, testInfo) => {
+  const a = await zipOf([{ name: 'a', content: '' }]);
+  const link = { mode: 0o120777 };
+  const linking = (links: Record<string, string>) => {
+    const entries = Object.entries(links).map(([name, content]) => ({ name, content, options: link }));
+    return zipOf([{ name: 'index.mjs', content: '' }, ...entries]);
+  };
+  const belowLink = await zipOf([
+    { name: 'a', content: 'b', options: link },
+    { name: 'a/c', content: '' },
+  ]);
+  const python = await zipOf([{ name: 'main.py', content: '' }]);
+  const through = await linking({ 'a/b/c/root': '../../..', out: 'a/b/c/root/../../service.db' });
+  const source: Part[] = [['source', '{"type":"github"}']];
+  const refused: [status: number, message: RegExp, entrypoint?: string, file?: Buffer | string, more?: Part[]][] = [
+    [400, /invalid zip file: .*\.\.\/x/, 'before', await zipWith('../x')],
+    [400, /the link .*a.* leads out of the archive/, 'index.mjs', await linking({ a: '/etc/passwd' })],
+    [400, /the link .*b\/a.* leads out of the archive/, 'index.mjs', await linking({ 'b/a': '../../service.db' })],
+    [400, /the link .*out.* leads out of the archive/, 'index.mjs', through],
+    [400, /two entries have the path a, or another entry needs it as its directory/, 'a', belowLink],
+    [501, /not support Python applications: write the entrypoint in JavaScript or TypeScript/, 'main.py', python],
+    [400, /invalid zip file/, 'a', 'no zip'],
+    [400, /entrypoint_rel_path: there is no file/, 'b', a],
+    [400, /entrypoint_rel_path/, '../../service.db', a],
+    [400, /file: /, 'a'],
+    [501, /does not support source/, undefined, undefined, source],
+    [400, /env_vars\.A=B: must be a name/, 'a', a, [['env_vars[A=B]', 'x']]],
   ];
-}
-
-for (const [name, { parts, status, message }] of Object.entries(refused)) {
-  test(`answers ${status} and keeps no files of a deployment with ${name}`, async ({ service }, testInfo) => {
-    const answer = await service.call('POST', '/deployments', encoded(await parts()), { 'content-type': contentType });
-    expect(answer.status, JSON.stringify(answer.body)).toBe(status);
+  for (const [status, message, entrypoint, file, more = []] of refused) {
+    const parts: Part[] = [...more];
+    if (entrypoint !== undefined) parts.unshift(['entrypoint_rel_path', entrypoint]);
+    if (file !== undefined) parts.push(['file', file, 'file']);
+    const answer = await service.call('POST', '/deployments', encoded(parts), { 'content-type': contentType });
+    expect(answer.status, `${message}: ${JSON.stringify(answer.body)}`).toBe(status);
     expect(JSON.stringify(answer.body)).toMatch(message);
     expect(readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
     expect((await service.call('GET', '/deployments')).body).toEqual([]);
-  });
-}
+  }
+});
 
-test('ignores deployed variables that the service sets itself, and follows links inside the archive', async ({
+test('ignores variables that the service sets itself, and follows links inside the archive', async ({
   deploy,
   invoke,
 }) => {
@@ -278,8 +203,7 @@ test('encrypts variables in the database, and an invocation reports it if their 
   const directory = dataDirectory(testInfo);
   const source = appOf({ tell: '() => process.env.TOKEN' });
   {
-    await using service = await startService({ dataDirectory: directory });
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await using client = await startApps(testInfo);
     await started(client, (await deployed(client, source, { env_vars: { TOKEN: 'very secret' } })).id);
     expect(await client.invocations.create({ app_name: 'app', action_name: 'tell' })).toMatchObject({
       output: '"very secret"',
@@ -294,8 +218,7 @@ test('encrypts variables in the database, and an invocation reports it if their 
   const kept = readdirSync(directory).filter((name) => name.startsWith('service.db'));
   for (const name of kept) expect(readFileSync(join(directory, name)).includes('sealed secret'), name).toBe(false);
   rmSync(join(directory, 'secrets-key'));
-  await using service = await startService({ dataDirectory: directory });
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await using client = await startApps(testInfo);
   expect(await collect(client.apps.list())).toHaveLength(2);
   expect(await client.invocations.create({ app_name: 'app', action_name: 'tell' })).toMatchObject({
     status: 'failed',

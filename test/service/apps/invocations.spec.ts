@@ -1,10 +1,9 @@
 import { expect } from '@playwright/test';
 import type { Client } from '../../../src/client/index.ts';
-import { startService } from '../../../src/service/service.ts';
-import { appOf, collect, deployed, started, test } from '../../support/service/apps.ts';
+import { appOf, collect, deployed, startApps, started, test } from '../../support/service/apps.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { processesWith } from '../../support/processes/processes.ts';
-import { dataDirectory } from '../../support/service/service.ts';
+import { zipOf } from '../../support/service/uploads.ts';
 
 /** Begins an invocation and waits until it says that it runs. */
 async function begun(client: Client, action_name: string, payload?: unknown): Promise<string> {
@@ -24,7 +23,7 @@ const waiting = appOf({
   wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
 });
 
-test('an action of an app gets its payload and context, and its result becomes the output @long', async ({
+test('an action gets its payload and context, and its result is the output @long', async ({
   client,
   deploy,
   invoke,
@@ -84,11 +83,7 @@ test('an action of an app gets its payload and context, and its result becomes t
   );
 });
 
-test('an action gets a temporary API key of its project, which is deleted after the action @long', async ({
-  client,
-  deploy,
-  service,
-}) => {
+test('an action gets a temporary API key of its project until it ends @long', async ({ client, deploy, service }) => {
   const project = await client.projects.create({ name: 'other' });
   const there = { headers: { 'x-kernel-project-id': project.id } };
   const source = appOf(
@@ -179,27 +174,7 @@ test("browsers that are created with an invocation's id end with that invocation
   );
 });
 
-test('limits the number of running invocations in a project', async ({ client, deploy, service: { call } }) => {
-  await deploy(waiting);
-  const [project] = await collect(client.projects.list());
-  await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
-  const id = await begun(client, 'wait');
-  const more = client.invocations.create({ app_name: 'app', action_name: 'wait', async: true }, { maxRetries: 0 });
-  await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are running/);
-  const refused = await call('POST', '/invocations', { app_name: 'app', action_name: 'wait', async: true });
-  expect(Object.fromEntries(refused.headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
-  await client.invocations.update(id, { status: 'succeeded', output: '1' });
-  expect(await client.invocations.retrieve(id)).toMatchObject({ status: 'succeeded', output: '1' });
-  expect((await client.invocations.create({ app_name: 'app', action_name: 'wait', async: true })).status).toBe(
-    'queued',
-  );
-});
-
-test('ends a list page early if payloads and outputs are large, and continues on the next page @long', async ({
-  client,
-  deploy,
-  invoke,
-}) => {
+test('ends a list page early if payloads and outputs are large @long', async ({ client, deploy, invoke }) => {
   await deploy(appOf({ echo: '(payload) => payload' }));
   const ids: string[] = [];
   for (let count = 0; count < 3; count += 1) ids.unshift((await invoke('echo', 'x'.repeat(4_400_000))).id);
@@ -207,14 +182,28 @@ test('ends a list page early if payloads and outputs are large, and continues on
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('an invocation ends when its caller hangs up or its deployment is deleted', async ({
+test('limits invocations, which end with their call or deployment', async ({
   client,
   deploy,
+  service: { call },
 }, testInfo) => {
   const { id: deploymentId } = await deploy(waiting);
+  const wait = { app_name: 'app', action_name: 'wait', async: true };
+  const [project] = await collect(client.projects.list());
+  await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
+  const running = await begun(client, 'wait');
+  const more = client.invocations.create(wait, { maxRetries: 0 });
+  await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are running/);
+  const { headers } = await call('POST', '/invocations', wait);
+  expect(Object.fromEntries(headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
+  await client.invocations.update(running, { status: 'succeeded', output: '1' });
+  expect(await client.invocations.retrieve(running)).toMatchObject({ status: 'succeeded', output: '1' });
+  const next = await client.invocations.create(wait);
+  expect(next.status).toBe('queued');
+  await client.invocations.update(next.id, { status: 'failed' });
+
   const hangUp = new AbortController();
-  const call = client.invocations.create({ app_name: 'app', action_name: 'wait' }, { signal: hangUp.signal });
-  call.catch(() => {});
+  client.invocations.create({ ...wait, async: false }, { signal: hangUp.signal }).catch(() => {});
   const first = async () => (await collect(client.invocations.list()))[0];
   await expect.poll(async () => (await first())?.status, { timeout: 20_000 }).toBe('running');
   hangUp.abort();
@@ -231,50 +220,49 @@ test('an invocation ends when its caller hangs up or its deployment is deleted',
   await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
 });
 
-/** `started` is the command line of the process that the action starts. */
-const harmful: Record<string, { action: string; reason: RegExp; started?: string }> = {
-  'whose heap grows without end': {
-    action: '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
-    reason: /ran out of memory: the limit of its JavaScript heap is 512 MiB/,
-  },
-  'whose buffers grow without end': {
-    action:
-      '() => { const all = []; const more = () => { all.push(Buffer.alloc(16 * 1024 * 1024, 1)); setTimeout(more, 5); }; more(); return new Promise(() => {}); }',
-    reason: /ran out of memory: the limit of all its processes together is 1024 MiB/,
-  },
-  'that forks without end': {
-    action: `async () => {
+/** The actions, and patterns of the reasons for their ends. */
+const harmful: Record<string, [action: string, reason: RegExp]> = {
+  heap: [
+    '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
+    /ran out of memory: the limit of its JavaScript heap is 512 MiB/,
+  ],
+  forks: [
+    `async () => {
       const { spawn } = await import('node:child_process');
       for (;;) { spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' }).unref(); await new Promise((done) => setTimeout(done, 5)); }
     }`,
-    reason: /started too many processes: at most 64 may run at once/,
-    started: 'sleep 1000',
-  },
+    /started too many processes: at most 64 may run at once/,
+  ],
+  buffers: [
+    '() => { const all = []; const more = () => { all.push(Buffer.alloc(16 * 1024 * 1024, 1)); setTimeout(more, 5); }; more(); return new Promise(() => {}); }',
+    /ran out of memory: the limit of all its processes together is 1024 MiB/,
+  ],
 };
 
-for (const [name, { action, reason, started }] of Object.entries(harmful)) {
-  test(`ends an action ${name} together with all processes that it started${name.includes('buffers') ? ' @long' : ''}`, async ({
-    client,
-    deploy,
-    invoke,
-  }) => {
-    await deploy(appOf({ harm: action, fine: '() => 1' }));
-    const harm = invoke('harm');
-    const fine = await invoke('fine');
-    expect(fine).toMatchObject({ status: 'succeeded', output: '1' });
-    const { status, status_reason } = await harm;
-    expect({ status, status_reason }).toEqual({ status: 'failed', status_reason: expect.stringMatching(reason) });
-    if (started !== undefined) await expect.poll(() => processesWith(started)).toEqual([]);
-    expect((await client.browsers.list()[Symbol.asyncIterator]().next()).done).toBe(true);
+for (const [title, names] of [
+  ['whose heap grows, or that forks without end,', ['heap', 'forks']],
+  ['whose buffers grow without end', ['buffers']],
+] as const) {
+  const long = names[0] === 'buffers' ? ' @long' : '';
+  test(`ends an action ${title} with all processes that it started${long}`, async ({ client, deploy, invoke }) => {
+    const actions = names.map((name) => [name, harmful[name]![0]]);
+    await deploy(appOf({ ...Object.fromEntries(actions), fine: '() => 1' }));
+    for (const name of names) {
+      const harm = invoke(name);
+      expect(await invoke('fine')).toMatchObject({ status: 'succeeded', output: '1' });
+      const failed = { status: 'failed', status_reason: expect.stringMatching(harmful[name]![1]) };
+      expect(await harm).toMatchObject(failed);
+      await expect.poll(() => processesWith('sleep 1000')).toEqual([]);
+    }
+    expect(await collect(client.browsers.list())).toEqual([]);
   });
 }
 
-test('ends an action at its timeout, even during an endless loop', async ({}, testInfo) => {
+test('ends actions at their timeout, even in endless loops, and keeps their records for a week', async ({}, testInfo) => {
   const clock = new TestClock();
-  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
-  const { createClient } = await import('../../../src/client/index.ts');
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  await started(client, (await deployed(client, appOf({ loop: "() => { console.log('looping'); for (;;); }" }))).id);
+  await using client = await startApps(testInfo, { clock });
+  const looping = appOf({ loop: "() => { console.log('looping'); for (;;); }" });
+  const runningId = (await started(client, (await deployed(client, looping)).id)).id;
   const { id } = await client.invocations.create({
     app_name: 'app',
     action_name: 'loop',
@@ -296,21 +284,24 @@ test('ends an action at its timeout, even during an endless loop', async ({}, te
     status: 'failed',
     status_reason: 'its actions could not be listed: it did not end within 60 s',
   });
+
+  const left = async () =>
+    [...(await collect(client.deployments.list())), ...(await collect(client.invocations.list()))].map(({ id }) => id);
+  clock.advance(7 * 24 * 3600 * 1000 - 60_000);
+  expect(await left()).toEqual([deploymentId, runningId, id]);
+  clock.advance(3600 * 1000);
+  expect(await left()).toEqual([runningId]);
 });
 
 test('after a restart, deployments run again and interrupted invocations are reported as failed', async ({}, testInfo) => {
-  const { createClient } = await import('../../../src/client/index.ts');
-  const options = { dataDirectory: dataDirectory(testInfo) };
   let ids: { deployment: string; invocation: string };
   {
-    await using service = await startService(options);
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+    await using client = await startApps(testInfo);
     const { id: deployment } = await started(client, (await deployed(client, waiting)).id);
     ids = { deployment, invocation: await begun(client, 'wait') };
   }
   expect(processesWith(testInfo.outputPath())).toEqual([]);
-  await using service = await startService(options);
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await using client = await startApps(testInfo);
   expect(await client.deployments.retrieve(ids.deployment)).toMatchObject({ status: 'running' });
   expect(await client.invocations.retrieve(ids.invocation)).toMatchObject({
     status: 'failed',
@@ -321,28 +312,7 @@ test('after a restart, deployments run again and interrupted invocations are rep
   await begun(client, 'wait');
 });
 
-test('keeps ended invocations for a week, and running ones as long as they run', async ({}, testInfo) => {
-  const { createClient } = await import('../../../src/client/index.ts');
-  const clock = new TestClock();
-  await using service = await startService({ dataDirectory: dataDirectory(testInfo), clock });
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  const running = await started(client, (await deployed(client, appOf({ say: "() => console.log('said')" }))).id);
-  const failed = await started(client, (await deployed(client, 'nonsense(', { version: '2' })).id);
-  const { id } = await client.invocations.create({ app_name: 'app', action_name: 'say' });
-  const left = async () =>
-    [...(await collect(client.deployments.list())), ...(await collect(client.invocations.list()))].map(({ id }) => id);
-  clock.advance(7 * 24 * 3600 * 1000);
-  expect(await left()).toEqual([failed.id, running.id, id]);
-  clock.advance(3600 * 1000);
-  expect(await left()).toEqual([running.id]);
-});
-
-async function deployedIn(
-  client: Client,
-  module: string,
-  options: { headers: Record<string, string> },
-): Promise<{ id: string }> {
-  const { zipOf } = await import('../../support/service/uploads.ts');
+async function deployedIn(client: Client, module: string, options: { headers: Record<string, string> }) {
   const file = await zipOf([{ name: 'index.mjs', content: module }]);
   return client.deployments.create({ file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } }, options);
 }

@@ -2,6 +2,7 @@ import { writeFile } from 'node:fs/promises';
 import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { loadApps } from '../../../src/service/apps/process/load-apps.ts';
+import type { Invocation } from '../../../src/contract/invocations.ts';
 import { clientFiles, collect, test } from '../../support/service/apps.ts';
 
 /** How apps for the public service begin. */
@@ -15,34 +16,46 @@ const app = `
 for (const [entrypoint, source] of [
   ['index.mjs', esm + app],
   ['index.cjs', commonJs + app],
-  ['index.ts', `import type {} from '@onkernel/sdk'; ${esm}${app} export default app;`],
 ] as const) {
-  const long = entrypoint === 'index.ts' ? '' : ' @long';
-  test(`runs the actions of an app that ${entrypoint} defines with the hosted service's SDK${long}`, async ({
+  test(`runs the actions of an app that ${entrypoint} defines with the hosted service's SDK @long`, async ({
     deploy,
     invoke,
   }) => {
     const deployment = await deploy(source, { entrypoint, files: clientFiles() });
     expect(deployment, JSON.stringify(deployment)).toMatchObject({ status: 'running' });
-    const greeted = await invoke('greet', { name: 'Ann' });
-    expect(greeted, greeted.status_reason).toMatchObject({ status: 'succeeded' });
-    expect(JSON.parse(greeted.output!)).toMatchObject({ text: 'Hello Ann', context: { invocation_id: greeted.id } });
-    const told = await invoke('context');
-    expect(told.output).toBe(JSON.stringify(told.id));
+    await expectGreeting(invoke);
   });
 }
 
-test('a deployment has all apps that its entrypoint defines, and a forced deployment replaces it', async ({
-  client,
-  deploy,
-  invoke,
-}) => {
-  const two = `${esm}
-    kernel.app('app').action('which', async (context) => 'app');
-    kernel.app('second').action('which', async (context) => 'second');`;
-  const { id } = await deploy(two, { files: clientFiles(), version: '1.0' });
+type Invoked = Pick<Invocation, 'id' | 'status' | 'status_reason' | 'output'>;
+
+async function expectGreeting(invoke: (action: string, payload?: unknown) => Promise<Invoked>): Promise<void> {
+  const greeted = await invoke('greet', { name: 'Ann' });
+  expect(greeted, greeted.status_reason).toMatchObject({ status: 'succeeded' });
+  expect(JSON.parse(greeted.output!)).toMatchObject({ text: 'Hello Ann', context: { invocation_id: greeted.id } });
+  const told = await invoke('context');
+  expect(told.output).toBe(JSON.stringify(told.id));
+}
+
+test("a deployment has all apps that the hosted service's SDK defines", async ({ client, deploy, invoke, service }) => {
+  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
+  const two = `import type {} from '@onkernel/sdk'; ${esm}${app}
+    app.action('which', async (context) => 'app');
+    kernel.app('second').action('which', async (context) => 'second');
+    export default app;`;
+  const deployment = await deploy(two, { entrypoint: 'index.ts', files: clientFiles(), version: '1.0' });
+  expect(deployment, JSON.stringify(deployment)).toMatchObject({ status: 'running' });
+  await expectGreeting((action_name, payload) =>
+    client.invocations.create({
+      app_name: 'app',
+      version: '1.0',
+      action_name,
+      payload: JSON.stringify(payload ?? null),
+    }),
+  );
+  const { id } = deployment;
   const versions = await collect(client.apps.list());
-  expect(versions.map(({ app_name, deployment, actions }) => [app_name, deployment, actions[0]!.name])).toEqual([
+  expect(versions.map((version) => [version.app_name, version.deployment, version.actions.at(-1)!.name])).toEqual([
     ['app', id, 'which'],
     ['second', id, 'which'],
   ]);
@@ -55,7 +68,7 @@ test('a deployment has all apps that its entrypoint defines, and a forced deploy
     expect(output).toBe(JSON.stringify(app_name));
   }
 
-  const following = collect(client.deployments.follow(id));
+  const following = kernel.deployments.follow(id).then((events) => collect(events));
   const one = "export default { name: 'second', actions: { which: () => 'own' } };";
   expect(await deploy(one, { version: '1.0' })).toMatchObject({ status: 'failed' });
   expect(await deploy(one, { version: '1.0', force: true })).toMatchObject({ status: 'running' });
@@ -81,11 +94,7 @@ const typeScript = `
     later: async () => (await import('./lib')).value,
   } };`;
 
-test('runs TypeScript apps with enums, paths of tsconfig.json and imports without extension', async ({
-  client,
-  deploy,
-  invoke,
-}) => {
+test('runs TypeScript with enums, paths of tsconfig.json and short imports', async ({ client, deploy, invoke }) => {
   const files = [
     { name: 'tsconfig.json', content: '{ "compilerOptions": { "paths": { "@/*": ["./lib/*"] } } } // comment' },
     {
@@ -105,10 +114,7 @@ test('runs TypeScript apps with enums, paths of tsconfig.json and imports withou
   expect(logged, 'the line of the source').toMatch(/index\.ts:8:/);
 });
 
-test('finds modules of a JavaScript app that are imported without their extension @long', async ({
-  deploy,
-  invoke,
-}) => {
+test('finds modules that a JavaScript app imports without their extension @long', async ({ deploy, invoke }) => {
   const source = "import { value } from './lib/value'; export default { name: 'app', actions: { get: () => value } };";
   const files = [{ name: 'lib/value.mjs', content: 'export const value = 5;' }];
   expect(await deploy(source, { files })).toMatchObject({ status: 'running' });

@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { LoginSite } from '../../support/logins/login-site.ts';
-import { atStep, ended, Logins, test as base } from '../../support/logins/logins.ts';
+import { atStep, carolAt, ended, Logins, test as base } from '../../support/logins/logins.ts';
 import { callerOf } from '../../support/service/service.ts';
 import { VaultServer } from '../../support/logins/vault.ts';
 
@@ -53,14 +53,9 @@ const test = base.extend<{
 /** A login that asks a person for both values. */
 const nothingTyped = { fields: [{ ref: 'username' }, { ref: 'password' }] };
 
-test("a project's key can't use a credential provider unless the organization has granted it @long", async ({
-  service,
-  site,
-  providerId,
-  project,
-}) => {
+test("a project's key can use only granted providers @long", async ({ service, site, providerId, project }) => {
   const { call } = project.service;
-  const connection = { profile_name: 'carol', domain: site.domain, login_url: `http://${site.domain}/login` };
+  const connection = carolAt(site.domain);
   const refused = {
     status: 400,
     body: { details: [{ message: expect.stringMatching(/^credential: .*project_ids/) }] },
@@ -86,36 +81,21 @@ test("a project's key can't use a credential provider unless the organization ha
   expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
 });
 
-test("a project's key can't send a vault's items to a site of its own choice", async ({
-  service,
-  site,
-  providerId,
-  project,
-}) => {
+test("a project's key can't send a vault's items to any site", async ({ service, site, providerId, project }) => {
   await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [project.id] });
-  for (const [number, credential] of [
-    { provider: 'vault', path: 'Team/Bank' },
-    { provider: 'vault', path: 'Team/Bare' },
-    { provider: 'vault', path: 'Team/None' },
-  ].entries()) {
-    const login_url = `http://${site.domain}/login`;
-    const carol = await Logins.create(project.service as never, {
-      profile_name: `carol-${number}`,
-      domain: site.domain,
-      login_url,
-      credential,
+  const refused = ['Bank', 'Bare', 'None'].map(async (item) => {
+    const connection = carolAt(site.domain, {
+      profile_name: `carol-${item}`,
+      credential: { provider: 'vault', path: `Team/${item}` },
     });
-    const { stream } = await carol.login();
-    expect(await atStep(stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
+    const carol = await Logins.create(project.service as never, connection);
+    expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT'), item).toMatchObject(nothingTyped);
     await project.service.call('DELETE', carol.path);
-  }
-  // The item matches this domain, but not the site where the login leads.
-  const login_url = `http://${site.domain.replace('127.0.0.1', 'localhost')}/login`;
-  const aside = { profile_name: 'aside', domain: site.domain, login_url };
-  const carol = await Logins.create(project.service as never, {
-    ...aside,
-    credential: { provider: 'vault', auto: true },
   });
+  await Promise.all(refused);
+  // The item matches this domain, but not the site where the login leads.
+  const aside = { ...carolAt(site.otherDomain), domain: site.domain, credential: { provider: 'vault', auto: true } };
+  const carol = await Logins.create(project.service as never, aside);
   expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
   expect(site.attempts).toBe(0);
 });
@@ -130,16 +110,12 @@ test("an organization key may let an auth connection use another site's item, bu
   using evil = await LoginSite.start();
   const inProject = { 'x-kernel-project-id': project.id };
   const credential = { provider: 'vault', path: 'Team/Bare' };
-  const { body: connection } = await service.call(
-    'POST',
-    '/auth/connections',
-    { profile_name: 'carol', domain: site.domain, login_url: `http://${site.domain}/login`, credential },
-    inProject,
-  );
+  const wanted = carolAt(site.domain, { credential });
+  const { body: connection } = await service.call('POST', '/auth/connections', wanted, inProject);
   const carol = new Logins(project.service as never, connection.id);
   expect((await ended((await carol.login()).stream)).flow_status).toBe('SUCCESS');
 
-  const elsewhere = evil.domain.replace('127.0.0.1', 'localhost');
+  const elsewhere = evil.otherDomain;
   const led = { login_url: `http://${elsewhere}/login`, allowed_domains: [elsewhere] };
   expect((await project.service.call('PATCH', carol.path, led)).status).toBe(200);
   // It may not choose the same item again itself.
@@ -149,22 +125,17 @@ test("an organization key may let an auth connection use another site's item, bu
   expect(evil.attempts).toBe(0);
 });
 
-test('types a credential only into pages of its own domain', async ({ service, site, clock }) => {
-  const elsewhere = site.domain.replace('127.0.0.1', 'localhost');
+test('types and stores a credential only for its own domain', async ({ service, site, clock }) => {
+  const elsewhere = site.otherDomain;
   const values = { username: 'carol', password: site.password };
   await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values });
-  const carol = await Logins.create(service, {
-    profile_name: 'carol',
-    domain: elsewhere,
-    login_url: `http://${elsewhere}/login`,
-    credential: { name: 'mine' },
-  });
+  const connection = carolAt(elsewhere, { credential: { name: 'mine' } });
+  const carol = await Logins.create(service, connection);
   const { stream } = await carol.login();
   expect(await atStep(stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
   expect(site.attempts).toBe(0);
   // A person may still type it there. The credential of the other site doesn't get it.
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  expect((await ended(stream)).flow_status).toBe('SUCCESS');
+  expect((await carol.answered(site.password, stream)).flow_status).toBe('SUCCESS');
 
   // Without a person, the login says what is wrong.
   site.sessions.clear();
@@ -178,18 +149,9 @@ test('types a credential only into pages of its own domain', async ({ service, s
     ),
   });
   expect(site.attempts).toBe(1);
-});
 
-test('stores values that a person enters on another domain for that domain', async ({ service, site }) => {
-  const elsewhere = site.domain.replace('127.0.0.1', 'localhost');
-  const carol = await Logins.create(service, {
-    profile_name: 'carol',
-    domain: site.domain,
-    login_url: `http://${elsewhere}/login`,
-  });
-  const { stream } = await carol.login();
-  await atStep(stream, 'AWAITING_INPUT');
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  await ended(stream);
+  await service.call('DELETE', '/credentials/mine');
+  const aside = await Logins.create(service, { ...carolAt(elsewhere), profile_name: 'aside', domain: site.domain });
+  await aside.answered(site.password);
   expect((await service.call('GET', '/credentials')).body).toMatchObject([{ domain: elsewhere, has_values: true }]);
 });

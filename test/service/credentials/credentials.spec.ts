@@ -2,13 +2,12 @@ import { readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
-import { createClient } from '../../../src/client/index.ts';
 import { totpCode } from '../../../src/service/credentials/totp.ts';
 import { startService } from '../../../src/service/service.ts';
 import { CredentialStore } from '../../../src/service/credentials/credentials.ts';
 import { Secrets } from '../../../src/service/database/secrets.ts';
 import { TestClock } from '../../support/service/clock.ts';
-import { collect, expectRefused, test } from '../../support/service/organization.ts';
+import { collect, expectQueriesRefused, expectRefused, test } from '../../support/service/organization.ts';
 import { openTestDatabase, projectId } from '../../support/runs/project.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
 
@@ -17,10 +16,7 @@ const names = (items: { name: string }[]) => items.map(({ name }) => name);
 /** "12345678901234567890", with which RFC 6238 tests. */
 const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 
-test('creates, reads, changes and deletes a credential by id and name, and never shows its values', async ({
-  client,
-  clock,
-}) => {
+test('creates, reads, changes and deletes a credential, and never shows its values', async ({ client, clock }) => {
   const created = await client.credentials.create({
     name: 'shop login',
     domain: 'Shop.Example',
@@ -48,131 +44,77 @@ test('creates, reads, changes and deletes a credential by id and name, and never
     remove_value_keys: ['username', 'pin', 'never there'],
     sso_provider: 'google',
   });
-  const later = new Date(clock.now()).toISOString();
-  expect(changed).toEqual({
-    ...created,
-    name: 'shop/login',
-    value_keys: ['password', 'pin'],
-    sso_provider: 'google',
-    updated_at: later,
-  });
+  const changes = { name: 'shop/login', value_keys: ['password', 'pin'], sso_provider: 'google' };
+  expect(changed).toEqual({ ...created, ...changes, updated_at: new Date(clock.now()).toISOString() });
   expect(await client.credentials.update('shop/login')).toEqual(changed);
   expect(await client.credentials.update('shop/login', { sso_provider: null })).toMatchObject({ sso_provider: null });
-  expect(await client.credentials.update('shop/login', { remove_value_keys: ['password', 'pin'] })).toMatchObject({
-    has_values: false,
-    value_keys: [],
-  });
+  const emptied = await client.credentials.update('shop/login', { remove_value_keys: ['password', 'pin'] });
+  expect(emptied).toMatchObject({ has_values: false, value_keys: [] });
 
   await client.credentials.delete('shop/login');
-  await expect(client.credentials.retrieve(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
-  await expect(client.credentials.update(created.id, {})).rejects.toMatchObject({ status: 404 });
-  await expect(client.credentials.delete(created.id)).rejects.toMatchObject({ status: 404 });
+  const { retrieve, update, delete: remove } = client.credentials;
+  for (const call of [retrieve, (id: string) => update(id, {}), remove])
+    await expect(call(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
 });
 
-test("the hosted service's SDK manages credentials", async ({ kernel }) => {
-  const created = await kernel.credentials.create({
-    name: 'a/b',
-    domain: 'a.example',
-    values: { username: 'ann' },
-    totp_secret: secret,
-  });
+test("the hosted service's SDK manages credentials", async ({ kernel: { credentials } }) => {
+  const fields = { name: 'a/b', domain: 'a.example', values: { username: 'ann' }, totp_secret: secret };
+  const created = await credentials.create(fields);
   const { totp_code, totp_code_expires_at, ...credential } = created;
-  expect(await kernel.credentials.totpCode('a/b')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
-  expect(await kernel.credentials.retrieve('a/b')).toEqual(credential);
-  await expect(kernel.credentials.create({ name: 'a/b', domain: 'b.example', values: {} })).rejects.toThrow(
-    ConflictError,
-  );
-  await expect(kernel.credentials.create({ name: '', domain: 'b.example', values: {} })).rejects.toThrow(
-    BadRequestError,
-  );
-  expect(await kernel.credentials.update(created.id, { name: 'c', values: { password: 'x' } })).toMatchObject({
-    name: 'c',
-    value_keys: ['username', 'password'],
-  });
-  await kernel.credentials.delete('c');
-  await expect(kernel.credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
-  for (const name of ['one', 'two', 'three'])
-    await kernel.credentials.create({ name, domain: `${name}.example`, values: {} });
-  expect(names(await collect(kernel.credentials.list({ limit: 2 }))).toSorted()).toEqual(['one', 'three', 'two']);
-  expect(names(await collect(kernel.credentials.list({ domain: 'two.example' })))).toEqual(['two']);
-  expect(names(await collect(kernel.credentials.list({ query: 'THREE' })))).toEqual(['three']);
+  expect(await credentials.totpCode('a/b')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
+  expect(await credentials.retrieve('a/b')).toEqual(credential);
+  const other = { domain: 'b.example', values: {} };
+  await expect(credentials.create({ name: 'a/b', ...other })).rejects.toThrow(ConflictError);
+  await expect(credentials.create({ name: '', ...other })).rejects.toThrow(BadRequestError);
+  const changed = await credentials.update(created.id, { name: 'c', values: { password: 'x' } });
+  expect(changed).toMatchObject({ name: 'c', value_keys: ['username', 'password'] });
+  await credentials.delete('c');
+  await expect(credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
+  for (const name of ['one', 'two', 'three']) await credentials.create({ name, domain: `${name}.example`, values: {} });
+  expect(names(await collect(credentials.list({ limit: 2 }))).toSorted()).toEqual(['one', 'three', 'two']);
+  expect(names(await collect(credentials.list({ domain: 'two.example' })))).toEqual(['two']);
+  expect(names(await collect(credentials.list({ query: 'THREE' })))).toEqual(['three']);
 });
 
-test('lists credentials newest first in pages, without the names of their values', async ({
-  client,
-  clock,
-  service: { call },
-}) => {
+test('lists credentials newest first in pages, without value names', async ({ client, clock, service: { call } }) => {
   for (const name of ['one', 'two', 'three', 'four', 'five']) {
     clock.advance(1000);
-    await client.credentials.create({
-      name,
-      domain: name === 'two' ? 'shop.example' : 'blog.example',
-      values: { username: 'ann' },
-    });
+    const domain = name === 'two' ? 'shop.example' : 'blog.example';
+    await client.credentials.create({ name, domain, values: { username: 'ann' } });
   }
   const all = await collect(client.credentials.list({ limit: 2 }));
   expect(names(all)).toEqual(['five', 'four', 'three', 'two', 'one']);
   expect(all[0]).toMatchObject({ has_values: true });
   expect(all[0]).not.toHaveProperty('value_keys');
-  expect(names(await collect(client.credentials.list({ query: 'O', limit: 1 })))).toEqual([
-    'five',
-    'four',
-    'three',
-    'two',
-    'one',
-  ]);
-  expect(names(await collect(client.credentials.list({ query: 'SHOP' })))).toEqual(['two']);
-  expect(names(await collect(client.credentials.list({ domain: 'Shop.example:443' })))).toEqual(['two']);
-  expect(names(await collect(client.credentials.list({ query: all[1]!.id })))).toEqual(['four']);
-  expect(await collect(client.credentials.list({ query: all[1]!.id.slice(1) }))).toEqual([]);
+  for (const [query, found] of [
+    [{ query: 'O', limit: 1 }, names(all)],
+    [{ query: 'SHOP' }, ['two']],
+    [{ domain: 'Shop.example:443' }, ['two']],
+    [{ query: all[1]!.id }, ['four']],
+    [{ query: all[1]!.id.slice(1) }, []],
+  ] as const)
+    expect(names(await collect(client.credentials.list(query)))).toEqual(found);
   expect((await call('GET', '/credentials?limit=2&offset=3')).headers.get('x-has-more')).toBe('false');
-  for (const query of ['limit=0', 'limit=101', 'limit=x', 'offset=-1']) {
-    const { status, body } = await call('GET', `/credentials?${query}`);
-    expect({ status, details: body.details }, query).toMatchObject({
-      status: 400,
-      details: [{ message: expect.stringContaining(query.split('=')[0]!) }],
-    });
-  }
+  await expectQueriesRefused(call, '/credentials', ['limit=0', 'limit=101', 'limit=x', 'offset=-1']);
 });
 
 test("refuses wrong values of a credential with the field's name", async ({ client, service: { call } }) => {
+  const wrongKeys = [{ '': 'x' }, { ['x'.repeat(129)]: 'x' }, { 'a\0': 'x' }];
+  const wrongValues = [...wrongKeys, { a: 1 }, { a: 'x'.repeat(8193) }, ['a'], 'a', null];
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
-    values: [
-      { a: 1 },
-      { '': 'x' },
-      { ['x'.repeat(129)]: 'x' },
-      { 'a\0': 'x' },
-      { a: 'x'.repeat(8193) },
-      ['a'],
-      'a',
-      null,
-    ],
+    values: wrongValues,
     totp_secret: ['1', 'not base32!', 'ABCDEFG', 'ABCDEFGH0', 'A'.repeat(9), 'A'.repeat(1032), 7, null],
     sso_provider: ['x'.repeat(256), 7],
     unknown: ['x'],
   };
   const rest = { name: 'a', domain: 'a.example', values: {} };
-  const domain = [
-    '',
-    'https://a.example',
-    'a.example/login',
-    'a b',
-    'ann@a.example',
-    'a.example:x',
-    '-',
-    'x'.repeat(261),
-    7,
-    null,
-  ];
+  const noHosts = ['', 'https://a.example', 'a.example/login', 'a b', 'ann@a.example', 'a.example:x', '-'];
+  const domain = [...noHosts, 'x'.repeat(261), 7, null];
   await expectRefused(call, 'POST', '/credentials', { ...changeable, domain, sso_provider: ['', null] }, rest);
   for (const field of ['name', 'domain', 'values']) {
-    const answer = await call('POST', '/credentials', { ...rest, [field]: undefined });
-    expect(answer).toMatchObject({
-      status: 400,
-      body: { details: [{ message: expect.stringMatching(`^${field}:`) }] },
-    });
+    const missing = { status: 400, body: { details: [{ message: expect.stringMatching(`^${field}:`) }] } };
+    expect(await call('POST', '/credentials', { ...rest, [field]: undefined })).toMatchObject(missing);
   }
   const many = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`field ${index}`, '']));
   await expectRefused(call, 'POST', '/credentials', { values: [many] }, rest);
@@ -194,25 +136,18 @@ test('credential names are unique within a project', async ({ client, callWith, 
   expect(await service.call('POST', '/credentials', body)).toMatchObject(taken);
   expect(await shop('POST', '/credentials', body)).toMatchObject({ status: 201 });
   await shop('POST', '/credentials', { ...body, name: 'bob' });
-  expect(
-    await shop('PATCH', '/credentials/bob', { name: 'ann', values: { pin: '1' }, totp_secret: secret }),
-  ).toMatchObject(taken);
-  expect((await shop('GET', '/credentials/bob')).body).toMatchObject({
-    value_keys: ['password'],
-    has_totp_secret: false,
-  });
+  const changes = { name: 'ann', values: { pin: '1' }, totp_secret: secret };
+  expect(await shop('PATCH', '/credentials/bob', changes)).toMatchObject(taken);
+  const unchanged = { value_keys: ['password'], has_totp_secret: false };
+  expect((await shop('GET', '/credentials/bob')).body).toMatchObject(unchanged);
   expect(await shop('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
 });
 
 test('a credential belongs to its project: every other project gets 404', async ({ client, callWith, service }) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
-  const { body } = await inShop('POST', '/credentials', {
-    name: 'ann',
-    domain: 'a.example',
-    values: {},
-    totp_secret: secret,
-  });
+  const ann = { name: 'ann', domain: 'a.example', values: {}, totp_secret: secret };
+  const { body } = await inShop('POST', '/credentials', ann);
   for (const id of [body.id, 'ann']) {
     for (const [method, path, sent] of [
       ['GET', `/credentials/${id}`],
@@ -220,10 +155,8 @@ test('a credential belongs to its project: every other project gets 404', async 
       ['DELETE', `/credentials/${id}`],
       ['GET', `/credentials/${id}/totp-code`],
     ] as const) {
-      expect(await inBlog(method, path, sent), `${method} ${path}`).toMatchObject({
-        status: 404,
-        body: { code: 'not_found' },
-      });
+      const absent = { status: 404, body: { code: 'not_found' } };
+      expect(await inBlog(method, path, sent), `${method} ${path}`).toMatchObject(absent);
     }
   }
   expect((await inBlog('GET', '/credentials')).body).toEqual([]);
@@ -246,17 +179,10 @@ test('one-time codes follow RFC 6238', () => {
   }
 });
 
-test('the code of a stored secret changes every 30 seconds, and storing a secret returns its code', async ({
-  client,
-  clock,
-}) => {
-  const base = { domain: 'a.example', values: {} };
+test('storing a secret returns its code, which changes every 30 seconds', async ({ client, clock }) => {
+  const ann = { name: 'ann', domain: 'a.example', values: {} };
   clock.jump(1_111_111_109_000 - clock.now());
-  const created = await client.credentials.create({
-    ...base,
-    name: 'ann',
-    totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ',
-  });
+  const created = await client.credentials.create({ ...ann, totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ' });
   const expires_at = '2005-03-18T01:58:30.000Z';
   expect(created).toMatchObject({
     has_totp_secret: true,
@@ -273,10 +199,8 @@ test('the code of a stored secret changes every 30 seconds, and storing a secret
   const cleared = await client.credentials.update('ann', { totp_secret: '' });
   expect(cleared).toMatchObject({ has_totp_secret: false });
   expect(cleared).not.toHaveProperty('totp_code');
-  await expect(client.credentials.totpCode('ann')).rejects.toMatchObject({
-    status: 404,
-    message: expect.stringContaining('TOTP'),
-  });
+  const none = { status: 404, message: expect.stringContaining('TOTP') };
+  await expect(client.credentials.totpCode('ann')).rejects.toMatchObject(none);
   const other = await client.credentials.update('ann', { totp_secret: 'JBSWY3DPEHPK3PXP====' });
   expect(other).toMatchObject({ has_totp_secret: true, totp_code: expect.stringMatching(/^\d{6}$/) });
 });
@@ -285,7 +209,7 @@ test('reads stored credentials after a restart, and stores none of their values 
   const directory = dataDirectory(testInfo);
   const open = async () => {
     const service = await startService({ dataDirectory: directory });
-    return { service, call: callerOf(service), [Symbol.asyncDispose]: () => service.close() };
+    return { call: callerOf(service), [Symbol.asyncDispose]: () => service.close() };
   };
   const secrets = { password: 'correct horse battery staple', note: 'ünïcödé\0 note of mine', token: 'pat_0123456789' };
   {
@@ -296,9 +220,8 @@ test('reads stored credentials after a restart, and stores none of their values 
     await first.call('PATCH', '/credentials/ann', { values: { ...secrets, '\0': 'of no name' } });
     expect((await stat(join(directory, 'secrets-key'))).mode & 0o777).toBe(0o600);
     await first.call('GET', '/credentials/ann?password=correct%20horse%20battery%20staple');
-    expect(
-      await filesWith(directory, [...Object.values(secrets), secret, encodeURIComponent(secrets.password)]),
-    ).toEqual([]);
+    const all = [...Object.values(secrets), secret, encodeURIComponent(secrets.password)];
+    expect(await filesWith(directory, all)).toEqual([]);
   }
   expect(await filesWith(directory, [...Object.values(secrets), secret])).toEqual([]);
   await using second = await open();
@@ -311,13 +234,8 @@ test('reports a stored secret whose encryption key is lost, and accepts a new se
   const start = async () => await startService({ dataDirectory: directory });
   {
     await using service = await start();
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await client.credentials.create({
-      name: 'ann',
-      domain: 'a.example',
-      values: { password: 'one' },
-      totp_secret: secret,
-    });
+    const ann = { name: 'ann', domain: 'a.example', values: { password: 'one' }, totp_secret: secret };
+    expect((await callerOf(service)('POST', '/credentials', ann)).status).toBe(201);
   }
   const file = join(directory, 'secrets-key');
   for (const [damage, problem] of [
@@ -327,14 +245,10 @@ test('reports a stored secret whose encryption key is lost, and accepts a new se
     await damage();
     await using service = await start();
     const call = callerOf(service);
-    expect((await call('GET', '/credentials/ann')).body).toMatchObject({
-      value_keys: ['password'],
-      has_totp_secret: true,
-    });
-    expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({
-      status: 503,
-      body: { code: 'unavailable', message: expect.stringContaining(problem) },
-    });
+    const kept = { value_keys: ['password'], has_totp_secret: true };
+    expect((await call('GET', '/credentials/ann')).body).toMatchObject(kept);
+    const unavailable = { status: 503, body: { code: 'unavailable', message: expect.stringContaining(problem) } };
+    expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject(unavailable);
   }
   await using service = await start();
   const call = callerOf(service);

@@ -1,19 +1,9 @@
 import { expect } from '@playwright/test';
 import { Vaults } from '../../../src/service/credentials/vault.ts';
-import { items, test, token } from '../../support/logins/shop-vault.ts';
+import { items, onePassword, test, token } from '../../support/logins/shop-vault.ts';
 
-test('lists the logins in all vaults, and caches the list until it expires or the provider changes', async ({
-  client,
-  clock,
-  vault,
-}) => {
-  const { id } = await client.credentialProviders.create({
-    provider_type: 'onepassword',
-    name: 'vault',
-    token,
-    address: vault.address,
-    cache_ttl_seconds: 60,
-  });
+test('lists the logins in all vaults, and caches them until the provider changes', async ({ client, clock, vault }) => {
+  const { id } = await client.credentialProviders.create({ ...onePassword('vault', vault), cache_ttl_seconds: 60 });
   const asked = async () => {
     vault.requests.length = 0;
     expect(await client.credentialProviders.listItems(id)).toEqual({ items });
@@ -43,11 +33,8 @@ test('reads a login from the vault item at a path, or from the first item for a 
   for (const domain of ['shop.example', 'www.shop.example', 'example']) {
     expect(await vaults.login(access, { domain }, signal), domain).toEqual(login);
   }
-  expect(await vaults.login(access, { path: 'Tests/Bank' }, signal)).toEqual({
-    values: {},
-    totpSecret: undefined,
-    hosts: [],
-  });
+  const bare = { values: {}, totpSecret: undefined, hosts: [] };
+  expect(await vaults.login(access, { path: 'Tests/Bank' }, signal)).toEqual(bare);
   for (const none of [
     { path: 'Shared/Router' },
     { path: 'Shop' },

@@ -1,30 +1,20 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
-import type { AddressInfo } from 'node:net';
 import { expect, mergeTests, type Page } from '@playwright/test';
 import { fileTag, runTag, testTag, testTagOf, workerTag } from '../../../src/contract/lease-tags.ts';
 import { appOf, test as appsTest } from '../../support/service/apps.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
-import { expectNoOverflow, hostile, rowsOf, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { expectNoOverflow, hostile, lists, rowsOf, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { serve } from '../../support/http/serve.ts';
+import { page as htmlPage } from '../../support/service/browser-sessions.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
-import { Logins } from '../../support/logins/logins.ts';
+import { carolAt, Logins } from '../../support/logins/logins.ts';
+import { startRecording } from '../../support/views/replays.ts';
 
 const test = mergeTests(dashboardTest, appsTest).extend<{ site: string }>({
   /** The URL of a page with a hostile title. Its own path is hostile, too. */
   site: async ({}, use) => {
-    const server = createServer((_request, response) =>
-      response
-        .setHeader('content-type', 'text/html; charset=utf-8')
-        .end(
-          `<title>${hostile.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</title><body style="background:lime">`,
-        ),
-    ).listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    await use(
-      `http://127.0.0.1:${(server.address() as AddressInfo).port}/${encodeURIComponent(hostile)}?"'<b>${hostile}`,
-    );
-    server.close();
-    server.closeAllConnections();
+    const title = hostile.replaceAll('&', '&amp;').replaceAll('<', '&lt;');
+    await using site = await serve(htmlPage(`<title>${title}</title><body style="background:lime">`));
+    await use(`${site.url}/${encodeURIComponent(hostile)}?"'<b>${hostile}`);
   },
 });
 
@@ -106,7 +96,7 @@ test('titles, URLs and tags with markup or scripts run nothing and break no layo
   await waiting;
 });
 
-test('axe finds no accessibility problem in dialogs, confirmations and logs with hostile names @long', async ({
+test('hostile names run nothing and break no layout of lists, dialogs, confirmations and logs @long', async ({
   open,
   client,
   service,
@@ -117,16 +107,24 @@ test('axe finds no accessibility problem in dialogs, confirmations and logs with
   const name = hostile.slice(0, 200);
   const { id: project } = await client.projects.create({ name });
   await client.apiKeys.create({ name, project_id: project });
+  const recording = await startRecording(service, { title: hostile });
   await service.call('POST', '/profiles', { name: 'x'.repeat(200) });
-  await Logins.create(service, {
-    profile_name: 'y'.repeat(200),
-    domain: site.domain,
-    login_url: `http://${site.domain}/login`,
-    health_checks: false,
-  });
-  await deploy(appOf({ fail: `() => { console.log(${JSON.stringify(hostile)}); throw new Error('no'); }` }));
+  const mallory = { profile_name: 'z'.repeat(200), domain: `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com` };
+  await Logins.create(service, { ...mallory, health_checks: false });
+  await Logins.create(service, carolAt(site.domain, { profile_name: 'y'.repeat(200), health_checks: false }));
+  const [quoted, fail] = [JSON.stringify(hostile), `throw new Error(${JSON.stringify(hostile)})`];
+  await deploy(`export default { name: ${quoted}, actions: { ${quoted}: () => 1 } };`, { version: hostile });
+  await deploy(appOf({ fail: `() => { console.log(${quoted}); ${fail}; }` }));
   await invoke('fail').catch(() => {});
-  const page = await open('keys');
+  await fetch(`${service.url}/${encodeURIComponent(hostile)}`, { headers: { 'user-agent': '<b>x</b>'.repeat(20) } });
+  const page = await open('replays');
+  for (const view of lists) {
+    await page.goto(`${service.url}/#${view}`);
+    await expect(rowsOf(page).first()).toBeVisible();
+    await expectSound(page);
+  }
+  await recording.browser.close();
+  await page.goto(`${service.url}/#keys`);
   const dialog = page.getByRole('dialog');
   const close = async () => {
     await page.keyboard.press('Escape');
@@ -154,7 +152,7 @@ test('axe finds no accessibility problem in dialogs, confirmations and logs with
   await close();
 
   await page.goto(`${service.url}/#logins`);
-  await page.getByRole('button', { name: /^Log in to/ }).click();
+  await page.getByRole('button', { name: `Log in to ${site.domain}` }).click();
   await expect(dialog.getByRole('link', { name: 'Open the login' })).toBeVisible();
   await expectSound(page);
   await close();

@@ -3,31 +3,16 @@ import { expect, mergeTests } from '@playwright/test';
 import { extract } from '../../../src/archive/index.ts';
 import { appOf, test as appsTest } from '../../support/service/apps.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
-import { hostile, rowsOf as rows, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { eventsUntil, hostile, lists, rowsOf as rows, test as dashboardTest } from '../../support/views/dashboard.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
-import { Logins } from '../../support/logins/logins.ts';
+import { carolAt, Logins } from '../../support/logins/logins.ts';
 import { endSession, startSession } from '../../support/service/profiles.ts';
 import { startRecording } from '../../support/views/replays.ts';
 import { callerOf } from '../../support/service/service.ts';
 
-type Fixtures = {
-  /** A project with a key of its own. */
-  shop: { id: string; key: string };
-};
+const test = mergeTests(dashboardTest, appsTest);
 
-const test = mergeTests(dashboardTest, appsTest).extend<Fixtures>({
-  shop: async ({ client }, use) => {
-    const { id } = await client.projects.create({ name: 'shop' });
-    const { key } = await client.apiKeys.create({ name: 'of the shop', project_id: id });
-    await use({ id, key });
-  },
-});
-
-test('Replays: finds a recording by its title, and opens the player with its chapters @long', async ({
-  open,
-  service,
-  context,
-}) => {
+test('Replays: finds a recording by its title, and opens its player @long', async ({ open, service, context }) => {
   const recording = await startRecording(service, { title: 'Buys a book' });
   const shown = await recording.openPage();
   await recording.show(shown, 'red', 300);
@@ -102,18 +87,9 @@ test('Profiles: turns pages, and returns to the first one after a new search @lo
   await expect(pages).toBeHidden();
 });
 
-test('Logins: shows the state and the next check of an auth connection, and opens the hosted login @long', async ({
-  open,
-  service,
-  context,
-}) => {
+test('Logins: shows state and next check, and opens the hosted login @long', async ({ open, service, context }) => {
   using site = await LoginSite.start();
-  await Logins.create(service, {
-    profile_name: 'carol',
-    domain: site.domain,
-    login_url: `http://${site.domain}/login`,
-    health_check_interval: 3600,
-  });
+  await Logins.create(service, carolAt(site.domain, { health_check_interval: 3600 }));
   const page = await open('logins');
   const carol = rows(page).filter({ hasText: 'Profile carol' });
   await expect(carol).toContainText('Needs a login');
@@ -133,12 +109,7 @@ test('Logins: shows the state and the next check of an auth connection, and open
   await expect(carol).toContainText('within 1 h');
 });
 
-test('Apps: shows versions, deployments, invocations and their logs @long', async ({
-  open,
-  deploy,
-  invoke,
-  client,
-}) => {
+test('Apps: shows versions, deployments, invocations and logs @long', async ({ open, deploy, invoke, client }) => {
   const { id } = await deploy(appOf({ greet: `() => { console.log(${JSON.stringify(hostile)}); return 1; }` }));
   await invoke('greet');
   const page = await open('apps');
@@ -209,21 +180,33 @@ test('Keys: creates an API key, shows it once, rotates and deletes it', async ({
   await expect.poll(() => works(second)).toBe(401);
 });
 
-test("the dashboard shows a project's key its own project only, and neither Audit nor Keys", async ({
-  open,
-  service,
-  shop,
-}) => {
-  await service.call('POST', '/profiles', { name: 'of-the-default-project' });
-  await callerOf({ url: service.url, apiKey: shop.key })('POST', '/profiles', { name: 'of-the-shop' });
-  const page = await open('profiles', shop.key);
+test("a project's key shows its project only, and the sign-in ends with it", async ({ open, service, client }) => {
+  const { id: project_id } = await client.projects.create({ name: 'shop' });
+  const { id, key } = await client.apiKeys.create({ name: 'of the shop', project_id });
+  const callShop = callerOf({ url: service.url, apiKey: key });
+  for (const [call, name] of [
+    [service.call, 'of-the-default-project'],
+    [callShop, 'of-the-shop'],
+  ] as const) {
+    await call('POST', '/profiles', { name });
+    await call('POST', '/browser_pools', { name, size: 1 });
+  }
+  const page = await open('profiles', key);
   await expect(rows(page)).toHaveText([/^of-the-shop/]);
   const views = page.getByRole('navigation', { name: 'Views' });
   await expect(views.getByRole('link', { name: 'Apps' })).toBeVisible();
   await expect(views.getByRole('link', { name: /Audit|Keys/ })).toHaveCount(0);
   await page.goto(`${service.url}/#keys`);
   await expect(page.getByRole('heading', { level: 1 })).not.toHaveText('Keys');
-  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.goto(`${service.url}/#pools`);
+  await expect(page.getByRole('heading', { name: 'of-the-shop' })).toBeVisible();
+  await expect(page.getByText('of-the-default-project')).toHaveCount(0);
+  const snapshotOf = async (apiKey: string) => (await eventsUntil(service.url, apiKey, () => true))[0];
+  expect(JSON.stringify(await snapshotOf(key))).not.toContain('of-the-default-project');
+  expect(JSON.stringify(await snapshotOf(service.apiKey))).toContain('of-the-default-project');
+  await client.apiKeys.delete(id);
+  await expect(page.getByLabel('API key')).toBeVisible();
+
   await open('profiles');
   await expect(rows(page)).toHaveText([/^of-the-default-project/]);
   await page.getByLabel('Project', { exact: true }).selectOption('shop');
@@ -233,70 +216,11 @@ test("the dashboard shows a project's key its own project only, and neither Audi
   await expect(page.getByText('There are no profiles.')).toBeVisible();
 });
 
-const views = [
-  'replays',
-  'profiles',
-  'logins',
-  'apps',
-  'apps?tab=deployments',
-  'apps?tab=invocations',
-  'audit',
-  'keys',
-];
-
-test('each empty list of the dashboard has a hint, and axe finds no accessibility problem @long', async ({
-  open,
-  service,
-}) => {
+test('each empty list has a hint, and axe finds no accessibility problem @long', async ({ open, service }) => {
   const page = await open('replays');
-  for (const view of views) {
+  for (const view of lists) {
     await page.goto(`${service.url}/#${view}`);
     if (!/audit|keys/.test(view)) await expect(page.locator('.table .empty code').first()).toBeVisible();
     await expectAccessible(page);
   }
-});
-
-test('hostile names in lists of the dashboard run nothing and break no layout @long', async ({
-  open,
-  service,
-  client,
-  deploy,
-  invoke,
-}, testInfo) => {
-  const { id } = await client.projects.create({ name: hostile.slice(0, 200) });
-  await client.apiKeys.create({ name: hostile.slice(0, 200), project_id: id });
-  const recording = await startRecording(service, { title: hostile });
-  await service.call('POST', '/profiles', { name: 'x'.repeat(200) });
-  await Logins.create(service, {
-    profile_name: 'y'.repeat(200),
-    domain: `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com`,
-    health_checks: false,
-  });
-  await deploy(
-    `export default { name: ${JSON.stringify(hostile)}, actions: { ${JSON.stringify(hostile)}: () => 1 } };`,
-    { version: hostile },
-  );
-  await deploy(appOf({ fail: `() => { throw new Error(${JSON.stringify(hostile)}); }` }));
-  await invoke('fail').catch(() => {});
-  await fetch(`${service.url}/${encodeURIComponent(hostile)}`, { headers: { 'user-agent': '<b>x</b>'.repeat(20) } });
-  const page = await open('replays');
-  for (const view of views) {
-    await page.goto(`${service.url}/#${view}`);
-    await expect(rows(page).first()).toBeVisible();
-    for (const [size, viewport] of Object.entries({
-      wide: { width: 1280, height: 800 },
-      phone: { width: 360, height: 740 },
-    })) {
-      await page.setViewportSize(viewport);
-      expect(await page.evaluate(() => document.documentElement.scrollWidth), view).toBe(viewport.width);
-      for (const colorScheme of ['light', 'dark'] as const) {
-        await page.emulateMedia({ colorScheme });
-        await page.screenshot({
-          path: testInfo.outputPath(`${view.replace('?tab=', '-')}-${size}-${colorScheme}.png`),
-        });
-      }
-      await expectAccessible(page);
-    }
-  }
-  await recording.browser.close();
 });

@@ -2,65 +2,42 @@ import { expect } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { startService } from '../../../src/service/service.ts';
 import { appOf, deployed, started } from '../../support/service/apps.ts';
-import { eventsUntil, numberOf, rowsOf, test } from '../../support/views/dashboard.ts';
+import { eventsUntil, numberOf, rowsOf, signInTo, test } from '../../support/views/dashboard.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
+import { carolAt } from '../../support/logins/logins.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { startRecording } from '../../support/views/replays.ts';
 
 const acquire = { acquire_timeout_seconds: 30 };
 
-test('the dashboard shows that the service does not answer, and continues after its restart', async ({
-  page,
-}, testInfo) => {
-  const dataDirectory = testInfo.outputPath('data');
-  const first = await startService({ dataDirectory });
-  await page.goto(first.url);
-  await page.getByLabel('API key').fill(first.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await expect(page.getByRole('status').first()).toHaveText('Live');
-  await first.close();
-  await expect(page.getByRole('status').first()).toHaveText(/No answer/);
-  await using second = await startService({ dataDirectory, port: Number(new URL(first.url).port) });
-  await expect(page.getByRole('status').first()).toHaveText('Live');
-  await using client = createClient({ baseURL: second.url, apiKey: second.apiKey });
-  await client.browserPools.create({ name: 'ci', size: 1 });
-  await expect(numberOf(page, 'Free')).toHaveText('1');
-});
-
-test('the dashboard keeps its lists while the service is away, and loads them again after its restart', async ({
-  page,
-}, testInfo) => {
+test('keeps its lists while the service does not answer, and continues after a restart', async ({ page }, testInfo) => {
   const dataDirectory = testInfo.outputPath('data');
   const first = await startService({ dataDirectory });
   await using client = createClient({ baseURL: first.url, apiKey: first.apiKey });
   await client.profiles.create({ name: 'ann' });
-  await page.goto(`${first.url}/#profiles`);
-  await page.getByLabel('API key').fill(first.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await signInTo(page, first, '#profiles');
   await expect(rowsOf(page)).toHaveText([/^ann/]);
   await first.close();
   await expect(page.getByRole('status').first()).toHaveText(/No answer/);
   await expect(rowsOf(page)).toHaveText([/^ann/]);
   await page.getByRole('button', { name: 'Refresh' }).click();
   await expect(page.getByRole('alert')).toContainText('The service does not answer');
-  const port = Number(new URL(first.url).port);
-  await using second = await startService({ dataDirectory, port, apiKey: first.apiKey });
-  expect(second.url).toBe(first.url);
+  await using second = await startService({ dataDirectory, port: Number(new URL(first.url).port) });
+  expect([second.url, second.apiKey]).toEqual([first.url, first.apiKey]);
+  await expect(page.getByRole('status').first()).toHaveText('Live');
+  await expect(page.getByRole('alert')).toHaveCount(0);
   await expect(rowsOf(page)).toHaveText([/^ann/]);
+  await page.getByRole('link', { name: 'Now' }).click();
+  await client.browserPools.create({ name: 'ci', size: 1 });
+  await expect(numberOf(page, 'Free')).toHaveText('1');
 });
 
-test("the dashboard's lists of a control plane show the sessions of three machines @long", async ({
-  page,
-}, testInfo) => {
+test('the lists of a control plane show the sessions of three machines @long', async ({ page }, testInfo) => {
   test.slow();
   await using service = await startControlPlane(3, { dataDirectory: testInfo.outputPath('data') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   using site = await LoginSite.start();
-  const connection = await client.auth.connections.create({
-    profile_name: 'carol',
-    domain: site.domain,
-    login_url: `http://${site.domain}/login`,
-  });
+  const connection = await client.auth.connections.create(carolAt(site.domain));
   const recordings = await Promise.all(
     [1, 2, 3].map((number) => startRecording(service, { title: `recorded ${number}` })),
   );
@@ -73,9 +50,7 @@ test("the dashboard's lists of a control plane show the sessions of three machin
   await deployed(client, appOf({ greet: `() => 'hello'` })).then(({ id }) => started(client, id));
   await client.invocations.create({ app_name: 'app', action_name: 'greet' });
 
-  await page.goto(`${service.url}/#replays`);
-  await page.getByLabel('API key').fill(service.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await signInTo(page, service, '#replays');
   await expect(rowsOf(page)).toHaveCount(3);
   await expect(rowsOf(page).filter({ hasText: 'Complete' })).toHaveCount(3);
   const opened = page.waitForEvent('popup');
@@ -102,10 +77,7 @@ test("the dashboard's lists of a control plane show the sessions of three machin
   await Promise.all(recordings.map(({ browser }) => browser.close()));
 });
 
-test("the dashboard's event stream joins quick changes, and sends nothing while nothing changes", async ({
-  service,
-  client,
-}) => {
+test('the event stream joins quick changes, and sends nothing without changes', async ({ service, client }) => {
   await client.browserPools.create({ name: 'ci', size: 1 });
   const startedAt = Date.now();
   const events = await eventsUntil(service.url, service.apiKey, (events) =>
@@ -127,10 +99,7 @@ test('an open wall of live pictures keeps no unused session alive @long', async 
   expect(JSON.stringify(body)).not.toContain('/dashboard/thumbnails');
 });
 
-test('the dashboard of a control plane shows the sessions of three machines with their pictures @long', async ({
-  page,
-  playwright,
-}) => {
+test('a control plane shows the sessions of three machines with their pictures @long', async ({ page, playwright }) => {
   await using service = await startControlPlane(3);
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   await client.browserPools.create({ name: 'ci', size: 3 });
@@ -140,9 +109,7 @@ test('the dashboard of a control plane shows the sessions of three machines with
     const browser = await playwright.chromium.connectOverCDP(session!.cdp_ws_url);
     await (await browser.contexts()[0]!.newPage()).goto('data:text/html,<body style="background: lime">');
   }
-  await page.goto(service.url);
-  await page.getByLabel('API key').fill(service.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await signInTo(page, service);
   await expect(numberOf(page, 'Leased')).toHaveText('3');
   await page.getByRole('link', { name: 'Machines' }).click();
   await expect(page.getByRole('cell', { name: 'Up', exact: true })).toHaveCount(3);
@@ -164,9 +131,7 @@ test('the dashboard of a control plane shows which machine is for overflow', asy
   await using other = await startService();
   const overflow = { url: other.url, apiKey: other.apiKey, maxSessions: 2 };
   await using service = await startService({ machines: { from: machine.url, apiKey: machine.apiKey, overflow } });
-  await page.goto(`${service.url}/#machines`);
-  await page.getByLabel('API key').fill(service.apiKey);
-  await page.getByRole('button', { name: 'Sign in' }).click();
+  await signInTo(page, service, '#machines');
   await expect(rowsOf(page)).toHaveCount(2);
   await expect(rowsOf(page).filter({ hasText: 'for overflow' })).toHaveText([new RegExp(new URL(other.url).host)]);
 });

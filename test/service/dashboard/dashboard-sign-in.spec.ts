@@ -1,14 +1,32 @@
 import { expect } from '@playwright/test';
-import { createClient } from '../../../src/client/index.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { TestClock } from '../../support/service/clock.ts';
-import { cookieOf, eventsUntil, test } from '../../support/views/dashboard.ts';
-import { startAnyService } from '../../support/service/machines.ts';
+import { cookieOf, signInTo, test as base } from '../../support/views/dashboard.ts';
 
+const test = base.extend<{ clock: TestClock }>({
+  clock: async ({}, use) => use(new TestClock()),
+  serviceOptions: async ({ clock }, use) => use({ clock }),
+});
+
+const hour = 3600_000;
 const own = { 'x-playwright-pool-dashboard': '1' };
 
-test('the dashboard signs in with an API key, refuses other keys, and signs out', async ({ page, service, signIn }) => {
+test('loads less than 60 kB of scripts, signs in with an API key, and signs out', async ({ page, service, signIn }) => {
+  const sizes: Promise<number>[] = [];
+  page.on('response', (response) => {
+    if (response.request().resourceType() !== 'script') return;
+    expect(response.headers()).toMatchObject({
+      'content-encoding': 'gzip',
+      'cache-control': expect.stringContaining('immutable'),
+    });
+    const sent = response.request().sizes();
+    sizes.push(sent.then(({ responseBodySize }) => responseBodySize));
+  });
   await page.goto(service.url);
+  await expect(page.getByLabel('API key')).toBeVisible();
+  const total = (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+  expect(total).toBeGreaterThan(10_000);
+  expect(total).toBeLessThan(60_000);
   await page.getByLabel('API key').fill('wrong');
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('alert')).toContainText("doesn't know this API key");
@@ -52,89 +70,54 @@ test("refuses requests with the dashboard's cookie that come from other pages", 
   expect((await fetch(`${url}/dashboard/sign-in`, signIn)).status).toBe(403);
 });
 
-test("a sign-in with a project's key shows its project only, and ends when the key is deleted", async ({
-  page,
-  service,
-  client,
-  signIn,
-}) => {
-  const project = await client.projects.create({ name: 'shop' });
-  const { id, key } = await client.apiKeys.create({ name: 'team', project_id: project.id });
-  await client.browserPools.create({ name: 'of-the-default-project', size: 1 });
-  const headers = { 'x-kernel-project-id': project.id };
-  await service.call('POST', '/browser_pools', { name: 'of-the-shop', size: 1 }, headers);
-
-  await signIn({ key, hash: '#pools' });
-  await expect(page.getByRole('heading', { name: 'of-the-shop' })).toBeVisible();
-  await expect(page.getByText('of-the-default-project')).toHaveCount(0);
-  const [snapshot] = await eventsUntil(service.url, key, () => true);
-  expect(JSON.stringify(snapshot)).not.toContain('of-the-default-project');
-  const [whole] = await eventsUntil(service.url, service.apiKey, () => true);
-  expect(JSON.stringify(whole)).toContain('of-the-default-project');
-
-  await client.apiKeys.delete(id);
-  await expect(page.getByLabel('API key')).toBeVisible();
-});
-
-test('an open dashboard closes when its key expires or its sign-in ends in another tab', async ({ page }, testInfo) => {
-  const clock = new TestClock();
-  await using service = await startAnyService({ clock, dataDirectory: testInfo.outputPath('data') });
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  const { key } = await client.apiKeys.create({ name: 'for a day', days_to_expire: 1 });
-  const signIn = async (view: string) => {
-    await page.goto(`${service.url}/#${view}`);
-    await page.getByLabel('API key').fill(key);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await expect(page.getByRole('status').first()).toHaveText('Live');
-  };
+test('a sign-in ends with its key, and a link works once in a minute', async ({ page, service, client, clock }) => {
+  const { key: apiKey } = await client.apiKeys.create({ name: 'for a day', days_to_expire: 1 });
+  const signIn = (view: string) => signInTo(page, { url: service.url, apiKey }, `#${view}`);
   await signIn('leases');
   // A copy of the cookie ends the sign-in, as another tab does.
-  const [cookie] = await page.context().cookies();
-  const headers = { ...own, origin: service.url, cookie: `${cookie!.name}=${cookie!.value}` };
+  const [copy] = await page.context().cookies();
+  const headers = { ...own, origin: service.url, cookie: `${copy!.name}=${copy!.value}` };
   expect((await fetch(`${service.url}/dashboard/sign-out`, { method: 'POST', headers })).status).toBe(204);
   await expect(page.getByLabel('API key')).toBeVisible();
 
   await signIn('keys');
   await page.getByRole('button', { name: 'Create a key…' }).click();
-  clock.advance(11 * 3600_000);
+  clock.advance(11 * hour);
   await expect(page.getByRole('dialog')).toBeVisible();
-  clock.advance(2 * 3600_000);
+  clock.advance(2 * hour);
   await expect(page.getByLabel('API key')).toBeVisible();
   await expect(page.getByRole('dialog')).toHaveCount(0);
 
   await signIn('profiles');
-  clock.advance(11.5 * 3600_000);
+  clock.advance(11.5 * hour);
   await expect(page.getByLabel('API key')).toBeVisible();
-  await page.getByLabel('API key').fill(key);
+  await page.getByLabel('API key').fill(apiKey);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await expect(page.getByRole('alert')).toContainText('the key has expired');
-});
 
-test('a sign-in link of the dashboard works once, within a minute', async ({ page, service }, testInfo) => {
-  const newLink = async () =>
-    ((await service.call('POST', '/dashboard/links')).body as { url: string; expires_at: string }).url;
+  const newLink = async () => (await service.call('POST', '/dashboard/links')).body.url as string;
+  const openLink = async (link: string) => {
+    // Another fragment alone would load nothing.
+    await page.goto('about:blank');
+    await page.goto(link);
+  };
   const link = await newLink();
-  await page.goto(link);
+  await openLink(link);
   await expect(page.getByRole('status').first()).toHaveText('Live');
   expect(page.url()).not.toContain('sign-in');
   await page.getByRole('button', { name: 'Sign out' }).click();
-  await page.goto('about:blank');
-  await page.goto(link);
+  await openLink(link);
   await expect(page.getByRole('alert')).toContainText('was used already');
   await expect(page.getByLabel('API key')).toBeVisible();
   expect((await fetch(`${service.url}/dashboard/links`, { method: 'POST' })).status).toBe(401);
-
-  const clock = new TestClock();
-  await using other = await startAnyService({ clock, dataDirectory: testInfo.outputPath('other') });
-  const headers = { authorization: `Bearer ${other.apiKey}` };
-  const answer = await fetch(`${other.url}/dashboard/links`, { method: 'POST', headers });
-  const { url } = (await answer.json()) as { url: string };
+  const late = await newLink();
   clock.advance(61_000);
-  await page.goto(url);
+  await openLink(late);
   await expect(page.getByRole('alert')).toContainText('has expired');
-  const cookie = await cookieOf(other.url, other.apiKey);
-  const isSignedIn = async () => (await fetch(`${other.url}/profiles`, { headers: { cookie } })).status === 200;
+
+  const cookie = await cookieOf(service.url, service.apiKey);
+  const isSignedIn = async () => (await fetch(`${service.url}/profiles`, { headers: { cookie } })).status === 200;
   expect(await isSignedIn()).toBe(true);
-  clock.advance(12 * 3600 * 1000);
+  clock.advance(12 * hour);
   expect(await isSignedIn()).toBe(false);
 });

@@ -29,11 +29,7 @@ test('replay_view_url plays a recording, with its markers as chapters @long', as
   expect((await page.reload())!.status()).toBe(404);
 });
 
-test('browser_live_view_url shows the session and takes input until the session is deleted @long', async ({
-  page,
-  service,
-  record,
-}) => {
+test('browser_live_view_url works until the session is deleted @long', async ({ page, service, record }) => {
   const recording = await record();
   const { body: browser } = await service.call('GET', recording.path);
   const shown = await recording.openPage();

@@ -2,73 +2,45 @@ import { once } from 'node:events';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect } from '@playwright/test';
-import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
-import { nextPicture, test } from '../../support/views/live-view.ts';
+import { expectEnded, nextPicture, test } from '../../support/views/live-view.ts';
 
-for (const [what, end] of [
-  ['the session ends', (session: LocalSession) => session.end()],
-  ['its lease is given back', (session: LocalSession) => session.changeHands()],
-] as const) {
-  test(`the live view closes when ${what}, and its link stops working`, async ({ openPage, view, session, link }) => {
-    await openPage();
-    const viewer = await view();
-    await end(session);
-    await expect(viewer.getByRole('status')).toHaveText('Ended: the session has ended, or its lease was given back.');
-    expect((await viewer.goto(link))!.status()).toBe(404);
-  });
-}
-
-test('the live view reconnects after a lost connection @long', async ({ openPage, view, sockets, session }) => {
+test('closes when its lease is given back, and its link stops working', async ({ openPage, view, session, link }) => {
   await openPage();
   const viewer = await view();
-  sockets.close();
-  await expect(viewer.getByRole('status')).toHaveText('The connection is lost; trying again.');
-  await expect(viewer.getByRole('status')).toHaveText('Live');
-  sockets.close();
-  await session.end();
-  await expect(viewer.getByRole('status')).toContainText('Ended');
+  session.changeHands();
+  await expectEnded(viewer, link);
 });
 
-test('the live view reports a connection without answers as lost, and reconnects @long', async ({
-  openPage,
-  view,
-  sockets,
-}) => {
-  await openPage();
-  const viewer = await view();
-  const status = viewer.getByRole('status');
-  await expect(status).toHaveText('Live');
-  await viewer.route('**/*', (route) => (route.request().method() === 'HEAD' ? undefined : route.continue()), {
-    times: 1,
-  });
-  sockets.close();
-  await expect(status).toHaveText('The connection is lost; trying again.');
-  await expect(status).toHaveText('Live', { timeout: 20_000 });
-});
-
-test('the live view reconnects after its page stayed unchanged for a long time @long', async ({
+test('reconnects after a lost connection, without answers, and after a long time without changes @long', async ({
   page,
   openPage,
   view,
   sockets,
+  session,
 }) => {
   await openPage();
   await page.clock.install();
-  const viewer = await view();
+  const status = (await view()).getByRole('status');
+  const expectReconnection = async () => {
+    sockets.close();
+    await expect(status).toHaveText('The connection is lost; trying again.');
+    await expect(status).toHaveText('Live', { timeout: 20_000 });
+  };
+  await expectReconnection();
+  await page.route('**/*', (route) => (route.request().method() === 'HEAD' ? undefined : route.continue()), {
+    times: 1,
+  });
+  await expectReconnection();
   await page.clock.fastForward('02:00');
+  await expectReconnection();
   sockets.close();
-  await expect(viewer.getByRole('status')).toHaveText('The connection is lost; trying again.');
-  await expect(viewer.getByRole('status')).toHaveText('Live');
+  await session.end();
+  await expect(status).toContainText('Ended');
 });
 
-test('the live view detects an open connection that is dead, and reconnects @long', async ({
-  page,
-  url,
-  link,
-  openPage,
-}) => {
+test('detects an open connection that is dead, and reconnects @long', async ({ page, url, link, openPage }) => {
   await using proxy = await FaultProxy.start(url);
   await openPage();
   await page.clock.install();
@@ -110,11 +82,7 @@ test.describe('under a clock that the test moves', () => {
   });
 });
 
-test('the service skips pictures and keeps its memory bounded for a viewer that reads nothing @long', async ({
-  produced,
-  connectViewer,
-  openPage,
-}) => {
+test('skips pictures for a viewer that reads nothing @long', async ({ produced, connectViewer, openPage }) => {
   // A busy machine makes few pictures per second.
   test.setTimeout(150_000);
   const mebibyte = 1024 * 1024;

@@ -4,9 +4,19 @@ import { WebSocket } from 'ws';
 import { testTag, testTagOf } from '../../../src/contract/lease-tags.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { lowestContrast } from '../../support/views/contrast.ts';
-import { clickAt, eventsOf, middle, nextPicture, pointAt, socketOf, test } from '../../support/views/live-view.ts';
+import {
+  clickAt,
+  eventsOf,
+  expectEnded,
+  middle,
+  nextPicture,
+  pointAt,
+  recorder,
+  socketOf,
+  test,
+} from '../../support/views/live-view.ts';
 
-test('the live view shows the page in view, and the next page that opens', async ({ page, link, openPage }) => {
+test('shows the page in view, the next page, and the end of the session', async ({ page, session, link, openPage }) => {
   await page.goto(link);
   await expect(page.getByRole('status')).toHaveText('Connected. The session shows no page yet.');
   const ours = await openPage();
@@ -18,12 +28,11 @@ test('the live view shows the page in view, and the next page that opens', async
   await expect.poll(() => middle(page)).toBe('100');
   const size = () => page.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => [width, height]);
   await expect.poll(size).toEqual([400, 600]);
+  await session.end();
+  await expectEnded(page, link);
 });
 
-test('the live view reports that the last page was closed, and shows the next one @long', async ({
-  openPage,
-  view,
-}) => {
+test('reports that the last page was closed, and shows the next one @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await expect.poll(() => middle(viewer)).toBe('010');
@@ -35,7 +44,7 @@ test('the live view reports that the last page was closed, and shows the next on
   await expect.poll(() => middle(viewer)).toBe('010');
 });
 
-test('the live view labels its controls, works under its content security policy, and fits into the window @long', async ({
+test('labels its controls, keeps its content policy, and fits into the window @long', async ({
   page,
   openPage,
   view,
@@ -79,11 +88,7 @@ test('the live view labels its controls, works under its content security policy
   expect(complaints).toEqual([]);
 });
 
-test('the live view shows pool, session, test and page URL, and updates them @long', async ({
-  session,
-  openPage,
-  view,
-}) => {
+test('shows pool, session, test and page URL, and updates them @long', async ({ session, openPage, view }) => {
   session.lease.pool = { id: 'id-of-ci', name: 'ci' };
   session.lease.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
   const ours = await openPage();
@@ -114,7 +119,18 @@ test('the live view ends the session after a confirmation @long', async ({ sessi
   await expect(viewer.getByRole('button', { name: 'End session' })).toHaveCount(0);
 });
 
-test('the live view hides "End session" if another page embeds it', async ({ page, link, openPage }) => {
+test('opens for no wrong token, and hides "End session" in a frame', async ({ page, url, session, link, openPage }) => {
+  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.lease.token}`, `?jwt=${session.id}.`]) {
+    expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
+    await expect(page.getByRole('heading')).toHaveText('There is no such live view');
+    const socket = new WebSocket(socketOf(`${url}/browser/live${query || '?'}`));
+    const [, response] = await once(
+      socket.on('error', () => {}),
+      'unexpected-response',
+    );
+    expect((response as { statusCode: number }).statusCode).toBe(401);
+    socket.terminate();
+  }
   await openPage();
   // The view allows only frames of its own origin, such as the hosted login.
   await page.goto(new URL('/browser/live', link).href);
@@ -123,35 +139,7 @@ test('the live view hides "End session" if another page embeds it', async ({ pag
   await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
 });
 
-test("the live view moves, clicks, drags and scrolls at the viewer's pointer", async ({ openPage, view }) => {
-  const ours = await openPage();
-  const viewer = await view();
-  await clickAt(viewer, 0.25, 0.5);
-  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
-  const [click] = await eventsOf(ours, 'click');
-  expect(Math.abs(click!.x - 320)).toBeLessThan(3);
-  expect(Math.abs(click!.y - 360)).toBeLessThan(3);
-
-  await clickAt(viewer, 0.75, 0.25, { clickCount: 2 });
-  await expect.poll(() => eventsOf(ours, 'dblclick')).toHaveLength(1);
-  await clickAt(viewer, 0.5, 0.5, { button: 'right' });
-  await expect.poll(async () => (await eventsOf(ours, 'contextmenu')).map(({ button }) => button)).toEqual([2]);
-
-  const from = await pointAt(viewer, 0.5, 0.5);
-  await viewer.mouse.move(from.x, from.y);
-  await viewer.mouse.down();
-  // The pointer stays captured outside the picture.
-  await viewer.mouse.move(2, 2, { steps: 3 });
-  await viewer.mouse.up();
-  await expect.poll(async () => (await eventsOf(ours, 'mouseup')).at(-1)).toMatchObject({ x: 0, y: 0, buttons: 0 });
-  expect((await eventsOf(ours, 'mousemove')).filter(({ buttons }) => buttons === 1).length).toBeGreaterThan(0);
-
-  await viewer.mouse.move(from.x, from.y);
-  await viewer.mouse.wheel(0, 400);
-  await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
-});
-
-test('the live view holds several mouse buttons, and releases them one by one', async ({ openPage, view }) => {
+test('moves, clicks, drags and scrolls at the pointer, and holds several buttons', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const { x, y } = await pointAt(viewer, 0.5, 0.5);
@@ -168,13 +156,33 @@ test('the live view holds several mouse buttons, and releases them one by one', 
     [0, 2],
     [2, 0],
   ]);
+
+  await ours.setContent(recorder);
+  await clickAt(viewer, 0.25, 0.5);
+  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
+  const [click] = await eventsOf(ours, 'click');
+  expect(Math.abs(click!.x - 320)).toBeLessThan(3);
+  expect(Math.abs(click!.y - 360)).toBeLessThan(3);
+
+  await clickAt(viewer, 0.75, 0.25, { clickCount: 2 });
+  await expect.poll(() => eventsOf(ours, 'dblclick')).toHaveLength(1);
+  await clickAt(viewer, 0.5, 0.5, { button: 'right' });
+  await expect.poll(async () => (await eventsOf(ours, 'contextmenu')).map(({ button }) => button)).toEqual([2]);
+
+  await viewer.mouse.move(x, y);
+  await viewer.mouse.down();
+  // The pointer stays captured outside the picture.
+  await viewer.mouse.move(2, 2, { steps: 3 });
+  await viewer.mouse.up();
+  await expect.poll(async () => (await eventsOf(ours, 'mouseup')).at(-1)).toMatchObject({ x: 0, y: 0, buttons: 0 });
+  expect((await eventsOf(ours, 'mousemove')).filter(({ buttons }) => buttons === 1).length).toBeGreaterThan(0);
+
+  await viewer.mouse.move(x, y);
+  await viewer.mouse.wheel(0, 400);
+  await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
 });
 
-test('the live view sends the back and forward buttons of a mouse to the session only @long', async ({
-  page,
-  openPage,
-  view,
-}) => {
+test('sends back and forward buttons to the session only @long', async ({ page, openPage, view }) => {
   const ours = await openPage();
   await page.goto('data:text/html,the page before');
   const viewer = await view();
@@ -191,18 +199,6 @@ test('the live view sends the back and forward buttons of a mouse to the session
   await clickAt(viewer, 0.5, 0.5);
   await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
   await expect(viewer.getByRole('status')).toHaveText('Live');
-});
-
-test('the live view clicks at the right point of a phone page that is wider than its screen', async ({
-  openPage,
-  view,
-}) => {
-  const ours = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
-  const viewer = await view();
-  await clickAt(viewer, 0.5, 0.5);
-  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
-  const [click] = await eventsOf(ours, 'click');
-  expect(Math.abs(click!.x / (await ours.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
 });
 
 test('the live view types, pastes and composes text in the page @long', async ({ openPage, view }) => {
@@ -228,10 +224,7 @@ test('the live view types, pastes and composes text in the page @long', async ({
   expect(shortcuts.map(({ key }) => key)).toEqual(['A']);
 });
 
-test('the live view types characters of AltGr and Option, and none for shortcuts with Alt @long', async ({
-  openPage,
-  view,
-}) => {
+test('types characters of AltGr and Option, and none for shortcuts with Alt @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   await clickAt(viewer, 120 / 1280, 110 / 720);
@@ -248,7 +241,7 @@ test('the live view types characters of AltGr and Option, and none for shortcuts
   await expect(ours.locator('input').first()).toHaveValue('@€.');
 });
 
-test('Shift+Escape in the live view releases the keyboard and all keys', async ({ openPage, view }) => {
+test('Shift+Escape releases all keys, and a click hits its point of a wide phone page', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   // The first stop is the button that ends the session.
@@ -266,34 +259,42 @@ test('Shift+Escape in the live view releases the keyboard and all keys', async (
   await clickAt(viewer, 0.5, 0.5);
   await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
   expect(await eventsOf(ours, 'keydown')).toEqual(before);
+
+  const phone = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
+  await expect
+    .poll(() => viewer.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => height > width))
+    .toBe(true);
+  await clickAt(viewer, 0.5, 0.5);
+  await expect.poll(() => eventsOf(phone, 'click')).toHaveLength(1);
+  const [click] = await eventsOf(phone, 'click');
+  expect(Math.abs(click!.x / (await phone.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
 });
 
-test('the live view releases held buttons and keys when the viewer leaves', async ({ openPage, connectViewer }) => {
+const mouse = { type: 'mouse', x: 0.5, y: 0.5, modifiers: 0 };
+const move = { ...mouse, action: 'move', button: 'none', buttons: 0, clickCount: 0 };
+const press = { ...mouse, action: 'press', button: 'left', buttons: 1, clickCount: 1 };
+
+test('releases buttons when the viewer leaves, and closes at invalid input', async ({ openPage, connectViewer }) => {
   const ours = await openPage();
   const viewer = await connectViewer();
   await nextPicture(viewer);
-  const mouse = {
-    type: 'mouse',
-    action: 'press',
-    x: 0.5,
-    y: 0.5,
-    button: 'left',
-    buttons: 1,
-    clickCount: 1,
-    modifiers: 0,
-  };
-  viewer.send(JSON.stringify(mouse));
+  viewer.send(JSON.stringify(press));
   await expect.poll(() => eventsOf(ours, 'mousedown')).toHaveLength(1);
   viewer.terminate();
   await expect.poll(() => eventsOf(ours, 'mouseup')).toHaveLength(1);
+
+  const wrong = [{ ...move, x: 2 }, { ...move, y: null }, { ...move, button: 'sixth' }, { type: 'text' }];
+  const texts = ['', 'null', '[]', '{}', ...wrong.map((message) => JSON.stringify(message))];
+  for (const input of [...texts, Buffer.from([1])]) {
+    const socket = await connectViewer();
+    const closed = once(socket, 'close');
+    socket.send(input);
+    const [code, reason] = (await closed) as [number, Buffer];
+    expect([code, String(reason)], String(input)).toEqual([1008, 'the input was not understood']);
+  }
 });
 
-test('a live view with readOnly accepts no input from its page and none from its socket @long', async ({
-  session,
-  openPage,
-  view,
-  connectViewer,
-}) => {
+test('readOnly accepts no input from page or socket @long', async ({ session, openPage, view, connectViewer }) => {
   const ours = await openPage();
   const viewer = await view('&readOnly=true');
   await expect(viewer.getByText('Read only')).toBeVisible();
@@ -312,49 +313,4 @@ test('a live view with readOnly accepts no input from its page and none from its
   expect(session.alive).toBe(true);
   expect(await eventsOf(ours, 'mousedown', 'keydown')).toEqual([]);
   await expect(ours.locator('input').first()).toHaveValue('');
-});
-
-test('the live view closes its socket at invalid input', async ({ openPage, connectViewer }) => {
-  await openPage();
-  const mouse = {
-    type: 'mouse',
-    action: 'move',
-    x: 0.5,
-    y: 0.5,
-    button: 'none',
-    buttons: 0,
-    clickCount: 0,
-    modifiers: 0,
-  };
-  const wrong = [
-    '',
-    'null',
-    '[]',
-    '{}',
-    { ...mouse, x: 2 },
-    { ...mouse, y: null },
-    { ...mouse, button: 'sixth' },
-    { type: 'text' },
-  ];
-  for (const input of [...wrong, Buffer.from([1])]) {
-    const socket = await connectViewer();
-    const closed = once(socket, 'close');
-    socket.send(typeof input === 'string' || Buffer.isBuffer(input) ? input : JSON.stringify(input));
-    const [code, reason] = (await closed) as [number, Buffer];
-    expect([code, String(reason)], JSON.stringify(input)).toEqual([1008, 'the input was not understood']);
-  }
-});
-
-test('the live view opens neither its page nor its socket for a wrong token', async ({ page, url, session }) => {
-  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.lease.token}`, `?jwt=${session.id}.`]) {
-    expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
-    await expect(page.getByRole('heading')).toHaveText('There is no such live view');
-    const socket = new WebSocket(socketOf(`${url}/browser/live${query || '?'}`));
-    const [, response] = await once(
-      socket.on('error', () => {}),
-      'unexpected-response',
-    );
-    expect((response as { statusCode: number }).statusCode).toBe(401);
-    socket.terminate();
-  }
 });

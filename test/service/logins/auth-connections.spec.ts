@@ -2,10 +2,17 @@ import { queryObjects } from 'node:v8';
 import Libsql from 'libsql';
 import { expect } from '@playwright/test';
 import { callerOf, dataDirectory, test } from '../../support/service/service.ts';
+import { onePassword } from '../../support/logins/shop-vault.ts';
 import { LoginFlow } from '../../../src/service/logins/flow/flow.ts';
 import { startService } from '../../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };
+
+/** The fields that only a login sets. */
+const empty =
+  'flow_status flow_step flow_type flow_expires_at fields choices discovered_fields mfa_options sign_in_options ' +
+  'pending_sso_buttons external_action_message website_error sso_provider error_message error_code hosted_url ' +
+  'live_view_url browser_session_id';
 
 test('creates an auth connection with its profile and default values', async ({ service: { call } }) => {
   const { status, body } = await call('POST', '/auth/connections', ann);
@@ -23,45 +30,23 @@ test('creates an auth connection with its profile and default values', async ({ 
     can_reauth: false,
     can_reauth_reason: 'no_prior_successful_login',
     browser_telemetry: null,
-    flow_status: null,
-    flow_step: null,
-    flow_type: null,
-    flow_expires_at: null,
-    fields: null,
-    choices: null,
-    discovered_fields: null,
-    mfa_options: null,
-    sign_in_options: null,
-    pending_sso_buttons: null,
-    external_action_message: null,
-    website_error: null,
-    sso_provider: null,
-    error_message: null,
-    error_code: null,
-    hosted_url: null,
-    live_view_url: null,
-    browser_session_id: null,
+    ...Object.fromEntries(empty.split(' ').map((field) => [field, null])),
   });
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
   expect((await call('GET', `/auth/connections/${body.id}`)).body).toEqual(body);
   // Another connection of the same profile.
-  expect((await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' })).body).toMatchObject({
-    domain: 'localhost:3000',
-  });
+  const { body: other } = await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' });
+  expect(other).toMatchObject({ domain: 'localhost:3000' });
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
 });
 
-test('a profile has one auth connection for each domain, even if two callers create it at once', async ({
-  service: { call },
-}) => {
+test('a profile has one connection for each domain, even if two callers create it', async ({ service: { call } }) => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
   const created = answers.filter(({ status }) => status === 201);
   expect(created).toHaveLength(1);
   for (const { status, body, headers } of answers.filter((answer) => answer !== created[0])) {
-    expect({ status, body }).toMatchObject({
-      status: 409,
-      body: { code: 'already_exists', existing_id: created[0]!.body.id },
-    });
+    const conflict = { code: 'already_exists', existing_id: created[0]!.body.id };
+    expect({ status, body }).toMatchObject({ status: 409, body: conflict });
     expect(headers.get('x-should-retry')).toBe('false');
   }
   expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
@@ -69,30 +54,25 @@ test('a profile has one auth connection for each domain, even if two callers cre
 });
 
 test('lists auth connections newest first, and filters and searches them', async ({ service: { call } }) => {
-  const ids: Record<string, string> = {};
-  for (const [profile_name, domain] of [
-    ['ann', 'shop.example'],
-    ['ann', 'bank.example'],
-    ['bob', 'shop.example'],
-    ['Bob.2', 'mail.test'],
-  ] as const) {
-    const { body } = await call('POST', '/auth/connections', { profile_name, domain });
-    ids[`${profile_name} ${domain}`] = body.id;
+  const ids: string[] = [];
+  for (const text of ['ann shop.example', 'ann bank.example', 'bob shop.example', 'Bob.2 mail.test']) {
+    const [profile_name, domain] = text.split(' ');
+    ids.push((await call('POST', '/auth/connections', { profile_name, domain })).body.id);
   }
-  const found = async (query: string) => {
+  for (const [query, found] of [
+    ['', ['Bob.2 mail.test', 'bob shop.example', 'ann bank.example', 'ann shop.example']],
+    ['?profile_name=ann', ['ann bank.example', 'ann shop.example']],
+    ['?domain=Shop.example', ['bob shop.example', 'ann shop.example']],
+    ['?profile_name=bob&domain=mail.test', []],
+    ['?query=BOB', ['Bob.2 mail.test', 'bob shop.example']],
+    ['?query=.example', ['bob shop.example', 'ann bank.example', 'ann shop.example']],
+    [`?query=${ids[1]}`, ['ann bank.example']],
+    ['?query=%25', []],
+  ] as const) {
     const { body } = await call('GET', `/auth/connections${query}`);
-    return (body as { profile_name: string; domain: string }[]).map(
-      ({ profile_name, domain }) => `${profile_name} ${domain}`,
-    );
-  };
-  expect(await found('')).toEqual(['Bob.2 mail.test', 'bob shop.example', 'ann bank.example', 'ann shop.example']);
-  expect(await found('?profile_name=ann')).toEqual(['ann bank.example', 'ann shop.example']);
-  expect(await found('?domain=Shop.example')).toEqual(['bob shop.example', 'ann shop.example']);
-  expect(await found('?profile_name=bob&domain=mail.test')).toEqual([]);
-  expect(await found('?query=BOB')).toEqual(['Bob.2 mail.test', 'bob shop.example']);
-  expect(await found('?query=.example')).toHaveLength(3);
-  expect(await found(`?query=${ids['ann bank.example']}`)).toEqual(['ann bank.example']);
-  expect(await found('?query=%25')).toEqual([]);
+    const listed = (body as (typeof ann)[]).map(({ profile_name, domain }) => `${profile_name} ${domain}`);
+    expect(listed, query).toEqual(found);
+  }
   const { body, headers } = await call('GET', '/auth/connections?limit=3&offset=2');
   expect(body).toHaveLength(2);
   expect([headers.get('x-has-more'), headers.get('x-next-offset')]).toEqual(['false', '0']);
@@ -102,34 +82,18 @@ test('lists auth connections newest first, and filters and searches them', async
 });
 
 test('updates only the given fields of an auth connection', async ({ service: { call } }) => {
-  const created = await call('POST', '/auth/connections', {
-    ...ann,
-    login_url: 'https://shop.example/login',
-    record_session: true,
-  });
+  const fields = { ...ann, login_url: 'https://shop.example/login', record_session: true };
+  const created = await call('POST', '/auth/connections', fields);
   const path = `/auth/connections/${created.body.id}`;
   expect((await call('PATCH', path, {})).body).toEqual(created.body);
-  const { body } = await call('PATCH', path, {
-    health_check_interval: 300,
-    auto_reauth: false,
-    allowed_domains: ['*.Example.com'],
-  });
-  expect(body).toEqual({
-    ...created.body,
-    health_check_interval: 300,
-    auto_reauth: false,
-    allowed_domains: ['*.example.com'],
-  });
+  const changes = { health_check_interval: 300, auto_reauth: false };
+  const { body } = await call('PATCH', path, { ...changes, allowed_domains: ['*.Example.com'] });
+  expect(body).toEqual({ ...created.body, ...changes, allowed_domains: ['*.example.com'] });
   const { login_url: _, ...cleared } = body;
   expect((await call('PATCH', path, { login_url: '' })).body).toEqual(cleared);
-  for (const patch of [
-    { domain: 'x.example' },
-    { profile_name: 'bob' },
-    { health_check_interval: 299 },
-    { login_url: 'ftp://x' },
-  ]) {
-    expect((await call('PATCH', path, patch)).status, JSON.stringify(patch)).toBe(400);
-  }
+  const wrong = { domain: 'x.example', profile_name: 'bob', health_check_interval: 299, login_url: 'ftp://x' };
+  for (const [field, value] of Object.entries(wrong))
+    expect((await call('PATCH', path, { [field]: value })).status, field).toBe(400);
   expect((await call('GET', path)).body).toEqual(cleared);
 });
 
@@ -151,16 +115,13 @@ test('refuses wrong fields of an auth connection by their name, and creates noth
     [{ no_such_field: 1 }, /^no_such_field:/],
   ];
   for (const [fields, message] of cases) {
-    const { status, body } = await call('POST', '/auth/connections', { ...ann, ...fields });
-    expect({ status, message: body.details?.[0]?.message }, JSON.stringify(fields)).toEqual({
-      status: 400,
-      message: expect.stringMatching(message),
-    });
+    const answer = await call('POST', '/auth/connections', { ...ann, ...fields });
+    const refused = { status: 400, body: { details: [{ message: expect.stringMatching(message) }] } };
+    expect(answer, JSON.stringify(fields)).toMatchObject(refused);
   }
-  expect(await call('POST', '/auth/connections', { ...ann, browser_telemetry: { enabled: true } })).toMatchObject({
-    status: 501,
-    body: { code: 'not_implemented', message: expect.stringContaining('browser_telemetry') },
-  });
+  const unknown = { code: 'not_implemented', message: expect.stringContaining('browser_telemetry') };
+  const telemetry = { ...ann, browser_telemetry: { enabled: true } };
+  expect(await call('POST', '/auth/connections', telemetry)).toMatchObject({ status: 501, body: unknown });
   expect((await call('GET', '/auth/connections')).body).toEqual([]);
   expect((await call('GET', '/profiles')).body).toEqual([]);
 });
@@ -172,10 +133,8 @@ test("accepts a proxy's id, or its name if no other proxy has it", async ({ serv
   expect(body).toMatchObject({ proxy_id: first.id });
   const { body: other } = await call('POST', '/proxies', proxy);
   const path = `/auth/connections/${body.id}`;
-  const refused = {
-    status: 400,
-    body: { details: [{ message: expect.stringMatching(/^proxy: several proxies are named office/) }] },
-  };
+  const message = expect.stringMatching(/^proxy: several proxies are named office/);
+  const refused = { status: 400, body: { details: [{ message }] } };
   expect(await call('PATCH', path, { proxy: { name: 'office' } })).toMatchObject(refused);
   expect(await call('POST', `${path}/login`, { proxy: { name: 'office' } })).toMatchObject(refused);
   expect((await call('PATCH', path, { proxy: { id: other.id } })).body.proxy_id).toBe(other.id);
@@ -184,13 +143,10 @@ test("accepts a proxy's id, or its name if no other proxy has it", async ({ serv
 test("refuses answers to a login that isn't running, and shows an empty timeline", async ({ service: { call } }) => {
   const { body } = await call('POST', '/auth/connections', ann);
   const path = `/auth/connections/${body.id}`;
-  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject({
-    status: 422,
-    body: { code: 'no_active_flow' },
-  });
-  expect(await call('POST', `${path}/submit`, { sso_provider: 'a', sso_button_selector: 'b' })).toMatchObject({
-    status: 400,
-  });
+  const inactive = { status: 422, body: { code: 'no_active_flow' } };
+  expect(await call('POST', `${path}/submit`, { field_values: {} })).toMatchObject(inactive);
+  const twice = { sso_provider: 'a', sso_button_selector: 'b' };
+  expect(await call('POST', `${path}/submit`, twice)).toMatchObject({ status: 400 });
   expect(await call('GET', `${path}/timeline`)).toMatchObject({ status: 200, body: [] });
   expect((await call('GET', `${path}/timeline?type=other`)).status).toBe(400);
   expect((await call('DELETE', path)).status).toBe(204);
@@ -203,10 +159,8 @@ test("refuses answers to a login that isn't running, and shows an empty timeline
     ['GET', '/events'],
     ['GET', '/timeline'],
   ] as const) {
-    expect(await call(method, path + rest, sent), method + rest).toMatchObject({
-      status: 404,
-      body: { code: 'not_found' },
-    });
+    const absent = { status: 404, body: { code: 'not_found' } };
+    expect(await call(method, path + rest, sent), method + rest).toMatchObject(absent);
   }
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
@@ -218,14 +172,13 @@ test('auth connections belong to a project, and prevent its deletion', async ({ 
   expect((await service.call('GET', '/auth/connections')).body).toEqual([]);
   expect((await service.call('GET', `/auth/connections/${body.id}`)).status).toBe(404);
   expect((await service.call('DELETE', '/profiles/ann', undefined, header)).status).toBe(204);
-  expect((await service.call('DELETE', `/org/projects/${project.id}`)).body).toMatchObject({
-    code: 'project_not_empty',
-  });
+  const { body: refused } = await service.call('DELETE', `/org/projects/${project.id}`);
+  expect(refused).toMatchObject({ code: 'project_not_empty' });
   await service.call('DELETE', `/auth/connections/${body.id}`, undefined, header);
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
-test('an auth connection keeps its profile when that is renamed, and accepts its domain in any spelling', async ({
+test('keeps its profile when that is renamed, and accepts its domain in any spelling', async ({
   service: { call },
 }) => {
   const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
@@ -235,54 +188,42 @@ test('an auth connection keeps its profile when that is renamed, and accepts its
   for (const domain of ['bücher.example', 'BÜCHER.example:443', 'xn--bcher-kva.example']) {
     expect((await call('GET', `/auth/connections?domain=${encodeURIComponent(domain)}`)).body).toEqual([body]);
   }
-  expect(
-    await call('POST', '/auth/connections', { ...ann, profile_name: 'anna', domain: 'bücher.example' }),
-  ).toMatchObject({
-    status: 409,
-    body: { existing_id: body.id },
-  });
+  const same = { profile_name: 'anna', domain: 'bücher.example' };
+  expect(await call('POST', '/auth/connections', same)).toMatchObject({ status: 409, body: { existing_id: body.id } });
 
   // A profile of the old name is another one, which cannot take the connection's place.
   await call('DELETE', '/profiles/anna');
   expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(201);
   await call('POST', '/auth/connections', { ...ann, domain: 'bücher.example' });
-  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({
-    status: 409,
-    body: { code: 'conflict' },
-  });
+  const conflict = { status: 409, body: { code: 'conflict' } };
+  expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject(conflict);
   expect((await call('GET', '/profiles/ann')).status).toBe(200);
 });
 
-test('an auth connection keeps its credential and its provider when these are renamed', async ({
-  service: { call },
-}) => {
-  const { body: provider } = await call('POST', '/org/credential_providers', {
-    provider_type: 'onepassword',
-    name: 'vault',
-    token: 'x',
-  });
+test('a connection keeps its credential and its provider when these are renamed', async ({ service: { call } }) => {
+  const { body: provider } = await call('POST', '/org/credential_providers', onePassword('vault'));
   for (const name of ['first', 'other']) await call('POST', '/credentials', { name, domain: ann.domain, values: {} });
+  const item = { path: 'Shop/Ann' };
   const made = [
     { name: 'first' },
     { name: 'other' },
-    { provider: 'vault', path: 'Shop/Ann' },
+    { provider: 'vault', ...item },
     { provider: 'vault', auto: true },
   ];
   for (const [index, credential] of made.entries()) {
-    expect(await call('POST', '/auth/connections', { ...ann, profile_name: `${index}`, credential })).toMatchObject({
-      status: 201,
-    });
+    const connection = { ...ann, profile_name: `${index}`, credential };
+    expect((await call('POST', '/auth/connections', connection)).status).toBe(201);
   }
   await call('PATCH', '/credentials/first', { name: 'second' });
   await call('PATCH', `/org/credential_providers/${provider.id}`, { name: 'safe' });
   expect(await call('PATCH', '/credentials/second', { name: 'other' })).toMatchObject({ status: 409 });
   const { body: connections } = await call('GET', '/auth/connections');
-  expect(connections.map((connection: { credential: unknown }) => connection.credential).toReversed()).toEqual([
-    { name: 'second' },
-    { name: 'other' },
-    { provider: 'safe', path: 'Shop/Ann' },
+  const credentials = connections.map((connection: { credential: unknown }) => connection.credential);
+  expect(credentials.slice(0, 2)).toEqual([
     { provider: 'safe', auto: true },
+    { provider: 'safe', ...item },
   ]);
+  expect(credentials.slice(2)).toEqual([{ name: 'other' }, { name: 'second' }]);
 });
 
 test('auth connections are kept after a restart of the service', async ({}, testInfo) => {

@@ -1,17 +1,13 @@
 import { expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
-import { atStep, ended, Logins, test } from '../../support/logins/logins.ts';
+import { atStep, carolAt, ended, Logins, test } from '../../support/logins/logins.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
-test("reports a wrong password in the site's words, and ends the login at the third attempt @long", async ({
-  service,
-  site,
-  carol,
-}) => {
+test('reports a wrong password, and ends the login at the third attempt @long', async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await expect.poll(() => stream.events.at(-1)?.flow_step, { timeout: 30_000 }).toBe('AWAITING_INPUT');
@@ -34,60 +30,40 @@ test("reports a wrong password in the site's words, and ends the login at the th
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('ends a login if nobody answers its questions, and leaves no process running', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test('ends a login that nobody answers, or whose session is deleted', async ({ service, site, clock, carol }) => {
   const before = clock.pending().length;
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   const { browser_session_id: sessionId, flow_expires_at: expiry } = await carol.get();
   expect(Date.parse(expiry!) - clock.now()).toBe(20 * 60_000);
   clock.advance(10 * 60_000);
-  expect(
-    await service.call('POST', `${carol.path}/submit`, {
-      field_values: { username: 'carol', password: site.password },
-    }),
-  ).toMatchObject({
-    status: 422,
-    body: { code: 'no_active_flow' },
-  });
-  expect(await ended(stream)).toMatchObject({
-    flow_status: 'EXPIRED',
-    flow_step: 'COMPLETED',
-    error_code: 'awaiting_input_timeout',
-  });
+  const late = { field_values: { username: 'carol', password: site.password } };
+  const inactive = { status: 422, body: { code: 'no_active_flow' } };
+  expect(await service.call('POST', `${carol.path}/submit`, late)).toMatchObject(inactive);
+  const expired = { flow_status: 'EXPIRED', flow_step: 'COMPLETED', error_code: 'awaiting_input_timeout' };
+  expect(await ended(stream)).toMatchObject(expired);
   expect(await carol.timeline()).toMatchObject([{ status: 'EXPIRED', step: 'EXPIRED' }]);
   await expectNoProcessWith(sessionId!);
   await expect.poll(() => clock.pending().length).toBe(before);
   expect(site.attempts).toBe(0);
+
+  const next = await carol.login();
+  await atStep(next.stream, 'AWAITING_INPUT');
+  await service.call('DELETE', `/browsers/${(await carol.get()).browser_session_id}`);
+  expect(await ended(next.stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
 });
 
-test('setting the clock forward ends a running login, and a new one can begin @long', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test('setting the clock forward ends a running login @long', async ({ service, site, clock, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   clock.jump(20 * 60_000);
   expect((await service.call('POST', `${carol.path}/submit`, { field_values: {} })).body.code).toBe('no_active_flow');
   expect((await ended(stream)).flow_status).toBe('EXPIRED');
-  const next = await carol.login();
-  await atStep(next.stream, 'AWAITING_INPUT');
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  expect((await ended(next.stream)).flow_status).toBe('SUCCESS');
+  expect((await carol.answered(site.password)).flow_status).toBe('SUCCESS');
   expect((await carol.timeline()).map(({ status }) => status)).toEqual(['SUCCESS', 'EXPIRED']);
 });
 
-test('deleting an auth connection cancels its login, and removes it from lists at once', async ({
-  service,
-  clock,
-  carol,
-}) => {
+test('deleting a connection cancels its login, and removes it from lists', async ({ service, clock, carol }) => {
   await service.call('PATCH', carol.path, { health_checks: false });
   const before = clock.pending().length;
   const { stream } = await carol.login();
@@ -110,21 +86,9 @@ test('deleting an auth connection cancels its login, and removes it from lists a
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('deleting the browser session of a login ends the login', async ({ service, carol }) => {
-  const { stream } = await carol.login();
-  await atStep(stream, 'AWAITING_INPUT');
-  const { browser_session_id: sessionId } = await carol.get();
-  await service.call('DELETE', `/browsers/${sessionId}`);
-  expect(await ended(stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
-});
-
-test('a failed login distinguishes an unreachable site from one that redirects to another domain @long', async ({
-  service,
-  site,
-  carol,
-}) => {
+test('distinguishes an unreachable site from one that redirects @long', async ({ service, site, carol }) => {
   using elsewhere = await LoginSite.start();
-  site.redirect = `http://${elsewhere.domain.replace('127.0.0.1', 'localhost')}/login`;
+  site.redirect = `http://${elsewhere.otherDomain}/login`;
   const led = await carol.login();
   expect(await ended(led.stream)).toMatchObject({
     flow_status: 'FAILED',
@@ -146,17 +110,12 @@ test('a failed login distinguishes an unreachable site from one that redirects t
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('stopping the service ends running logins, and the next service reports them as failed @long', async ({
-  site,
-}, testInfo) => {
+test('stopping the service ends running logins, and the next one reports them @long', async ({ site }, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   let id: string;
   {
     await using service = await startService(options);
-    const carol = await Logins.create(
-      { ...service, call: callerOf(service) },
-      { profile_name: 'carol', domain: site.domain, login_url: `http://${site.domain}/login` },
-    );
+    const carol = await Logins.create({ ...service, call: callerOf(service) }, carolAt(site.domain));
     await atStep((await carol.login()).stream, 'AWAITING_INPUT');
     ({ id } = carol);
   }

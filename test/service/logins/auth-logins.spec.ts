@@ -1,7 +1,7 @@
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, expect } from '@playwright/test';
-import { atStep, ended, Logins, test } from '../../support/logins/logins.ts';
+import { atStep, carolAt, ended, Logins, test } from '../../support/logins/logins.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
@@ -21,11 +21,7 @@ async function shownTo(call: Call, profile: string, url: string): Promise<string
   return text;
 }
 
-test('a login with submitted values logs the profile in, and stores the values as a credential', async ({
-  service,
-  site,
-  carol,
-}) => {
+test('a login with submitted values logs the profile in, and stores the values', async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   const asked = await atStep(stream, 'AWAITING_INPUT');
   expect(asked).toMatchObject({
@@ -78,11 +74,7 @@ test('a login with submitted values logs the profile in, and stores the values a
   expect(site.attempts).toBe(1);
 });
 
-test('a login with a stored credential asks only for missing values, and stores no one-time codes @long', async ({
-  service,
-  site,
-  carol,
-}) => {
+test('asks only for values that are missing, and stores no one-time codes @long', async ({ service, site, carol }) => {
   site.code = '246810';
   await service.call('POST', '/credentials', {
     name: 'mine',
@@ -101,20 +93,6 @@ test('a login with a stored credential asks only for missing values, and stores 
     credential: { name: 'mine' },
   });
   expect((await service.call('GET', '/credentials/mine')).body.value_keys.toSorted()).toEqual(['password', 'username']);
-});
-
-test('a login stores no submitted values if save_credentials is off', async ({ service, site, carol }) => {
-  await service.call('PATCH', carol.path, { save_credentials: false });
-  const { stream } = await carol.login();
-  await atStep(stream, 'AWAITING_INPUT');
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  await ended(stream);
-  expect(await carol.get()).toMatchObject({
-    status: 'AUTHENTICATED',
-    can_reauth: false,
-    can_reauth_reason: 'no_credential',
-  });
-  expect((await service.call('GET', '/credentials')).body).toEqual([]);
 });
 
 test("a login accepts answers to the site's questions only @long", async ({ service, site, carol }) => {
@@ -153,10 +131,7 @@ test("a login accepts answers to the site's questions only @long", async ({ serv
 });
 
 test('records a login on demand, and the replay shows it @long', async ({ service, site, carol }) => {
-  const { stream } = await carol.login({ record_session: true });
-  await atStep(stream, 'AWAITING_INPUT');
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  await ended(stream);
+  await carol.answered(site.password, (await carol.login({ record_session: true })).stream);
   const [entry] = await carol.timeline();
   const { browser_session_id: sessionId, replay_id: replayId } = entry!;
   const { body: replays } = await service.call('GET', `/browsers/${String(sessionId)}/replays`);
@@ -165,12 +140,7 @@ test('records a login on demand, and the replay shows it @long', async ({ servic
   expect((await carol.get()).record_session).toBe(false);
 });
 
-test('a login shows that it waits for an approval on a phone, and ends when that is given or expires @long', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test('waits for an approval on a phone until it is given or expires @long', async ({ service, site, clock, carol }) => {
   site.approval = 'asked';
   for (const outcome of ['EXPIRED', 'SUCCESS']) {
     const { stream } = await carol.login();
@@ -212,28 +182,17 @@ test('a login succeeds when a person logs in through the live view @long', async
   await carol.expectStatus('AUTHENTICATED');
 });
 
-test('runs two logins of one profile one after the other, and logs the profile in to both sites @long', async ({
-  service,
-  site,
-  carol,
-}) => {
+test('runs two logins of one profile one after the other @long', async ({ service, site, carol }) => {
   using other = await LoginSite.start();
   // Cookies regard no ports.
-  const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
-  const second = await Logins.create(service, {
-    profile_name: 'carol',
-    domain: elsewhere,
-    login_url: `http://${elsewhere}/login`,
-  });
+  const elsewhere = other.otherDomain;
+  const second = await Logins.create(service, carolAt(elsewhere));
   const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
   await atStep(stream, 'AWAITING_INPUT');
   expect(waiting.events.at(-1)).toMatchObject({ flow_step: 'DISCOVERING' });
   expect((await service.call('GET', '/browsers')).body).toHaveLength(1);
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  expect((await ended(stream)).flow_status).toBe('SUCCESS');
-  await atStep(waiting, 'AWAITING_INPUT');
-  await second.submit({ field_values: { username: 'carol', password: other.password } });
-  expect((await ended(waiting)).flow_status).toBe('SUCCESS');
+  expect((await carol.answered(site.password, stream)).flow_status).toBe('SUCCESS');
+  expect((await second.answered(other.password, waiting)).flow_status).toBe('SUCCESS');
   for (const domain of [site.domain, elsewhere]) {
     expect(await shownTo(service.call, 'carol', `http://${domain}/account`)).toContain('Account of carol');
   }
@@ -241,26 +200,18 @@ test('runs two logins of one profile one after the other, and logs the profile i
 
 test('a login that waits for answers continues after its profile is renamed @long', async ({ service, carol }) => {
   using other = await LoginSite.start();
-  const elsewhere = other.domain.replace('127.0.0.1', 'localhost');
-  const second = await Logins.create(service, {
-    profile_name: 'carol',
-    domain: elsewhere,
-    login_url: `http://${elsewhere}/login`,
-  });
+  const elsewhere = other.otherDomain;
+  const second = await Logins.create(service, carolAt(elsewhere));
   const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
   await atStep(stream, 'AWAITING_INPUT');
   await service.call('PATCH', '/profiles/carol', { name: 'dave' });
   await service.call('DELETE', carol.path);
-  await atStep(waiting, 'AWAITING_INPUT');
-  await second.submit({ field_values: { username: 'carol', password: other.password } });
-  expect((await ended(waiting)).flow_status).toBe('SUCCESS');
+  expect((await second.answered(other.password, waiting)).flow_status).toBe('SUCCESS');
   expect((await service.call('GET', '/profiles')).body).toMatchObject([{ name: 'dave' }]);
   expect(await shownTo(service.call, 'dave', `http://${elsewhere}/account`)).toContain('Account of carol');
 });
 
-test('the database, the log, events and audit records contain no secret of a login @long', async ({
-  site,
-}, testInfo) => {
+test('database, log, events and audit records contain no secret of a login @long', async ({ site }, testInfo) => {
   const secrets = [site.password, 'wrong-horse-battery', '975318'];
   site.code = secrets[2];
   const logged: string[] = [];
@@ -273,19 +224,14 @@ test('the database, the log, events and audit records contain no secret of a log
   try {
     await using service = await startService({ dataDirectory: directory });
     const call = callerOf(service);
-    const carol = await Logins.create(
-      { ...service, call },
-      { profile_name: 'carol', domain: site.domain, login_url: `http://${site.domain}/login`, record_session: true },
-    );
+    const carol = await Logins.create({ ...service, call }, carolAt(site.domain, { record_session: true }));
     const { stream, hostedUrl } = await carol.login();
     await atStep(stream, 'AWAITING_INPUT');
-    const json = { 'content-type': 'application/json' };
-    const send = (values: object) =>
-      fetch(hostedUrl.replace('/login?', '/login/submit?'), {
-        method: 'POST',
-        headers: json,
-        body: JSON.stringify({ field_values: values }),
-      });
+    const headers = { 'content-type': 'application/json' };
+    const send = (field_values: object) => {
+      const body = JSON.stringify({ field_values });
+      return fetch(hostedUrl.replace('/login?', '/login/submit?'), { method: 'POST', headers, body });
+    };
     expect((await send({ username: 'carol', password: secrets[1] })).status).toBe(202);
     await expect
       .poll(() => stream.events.at(-1)?.website_error && stream.events.at(-1)?.flow_step, { timeout: 30_000 })
@@ -294,27 +240,15 @@ test('the database, the log, events and audit records contain no secret of a log
     await expect.poll(() => stream.events.at(-1)?.fields?.[0]?.type, { timeout: 30_000 }).toBe('code');
     await carol.submit({ field_values: { [stream.events.at(-1)!.fields![0]!.id]: secrets[2] } });
     expect((await ended(stream)).flow_status).toBe('SUCCESS');
-    told.push(JSON.stringify(stream.events), JSON.stringify(await carol.get()), JSON.stringify(await carol.timeline()));
-    told.push(
-      JSON.stringify((await call('GET', `/audit-logs?${lastHour}`)).body),
-      JSON.stringify((await call('GET', '/credentials')).body),
-    );
-    expect((await call('GET', `/audit-logs?${lastHour}`)).body.map(({ route }: { route: string }) => route)).toContain(
-      '/browser/login/submit',
-    );
+    const { body: audited } = await call('GET', `/audit-logs?${lastHour}`);
+    expect(audited.map(({ route }: { route: string }) => route)).toContain('/browser/login/submit');
+    const { body: stored } = await call('GET', '/credentials');
+    const answers = [stream.events, await carol.get(), await carol.timeline(), audited, stored];
+    told.push(...answers.map((answer) => JSON.stringify(answer)));
   } finally {
     console.error = log;
   }
-  for (const name of ['service.db', 'service.db-wal']) {
-    try {
-      told.push(readFileSync(join(directory, name), 'latin1'));
-    } catch {
-      // A database that was closed has no log beside it.
-    }
-  }
-  for (const secret of secrets)
-    expect(
-      [...told, ...logged].filter((text) => text.includes(secret)),
-      secret,
-    ).toEqual([]);
+  const files = readdirSync(directory).filter((name) => name.startsWith('service.db'));
+  told.push(...files.map((name) => readFileSync(join(directory, name), 'latin1')), ...logged);
+  for (const secret of secrets) expect(told.filter((text) => text.includes(secret))).toEqual([]);
 });

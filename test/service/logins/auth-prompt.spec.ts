@@ -11,66 +11,25 @@ import {
   type StoredLogin,
 } from '../../../src/service/logins/stored-login.ts';
 
-const email: LoginField = {
-  id: 'f1',
-  ref: 'email',
-  type: 'identifier',
-  input_type: 'email',
-  label: 'E-mail',
-  selector: '#e',
+const field = (id: string, type: LoginField['type'], ref: string, label: string, more: Partial<LoginField> = {}) => ({
+  id,
+  ref,
+  type,
+  label,
+  input_type: type as LoginField['input_type'],
+  selector: `#${ref}`,
   required: true,
-};
-const password: LoginField = {
-  id: 'f2',
-  ref: 'password',
-  type: 'password',
-  input_type: 'password',
-  label: 'Password',
-  selector: '#p',
-  required: true,
-};
-const shop: LoginField = {
-  id: 'f3',
-  ref: 'shop',
-  type: 'text',
-  input_type: 'text',
-  label: 'Shop',
-  selector: '#s',
-  required: false,
-  hint: 'As on your card',
-};
-const code: LoginField = {
-  id: 'f4',
-  ref: 'code',
-  type: 'code',
-  input_type: 'code',
-  label: 'Code',
-  selector: '#c',
-  required: true,
-};
-const google: LoginChoice = {
-  id: 'c1',
-  type: 'sso_provider',
-  label: 'Continue with Google',
-  provider: 'google',
-  selector: '//button[1]',
-};
-const sms: LoginChoice = {
-  id: 'c2',
-  type: 'mfa_method',
-  label: 'Text message',
-  mfa_type: 'sms',
-  target: '•• 42',
-  selector: '//button[2]',
-};
-const app: LoginChoice = { id: 'c3', type: 'mfa_method', label: 'App', mfa_type: 'totp', selector: '//button[3]' };
-const account: LoginChoice = {
-  id: 'c4',
-  type: 'account',
-  label: 'Ann',
-  description: 'ann@example.com',
-  selector: '//button[4]',
-};
+  ...more,
+});
+const email = field('f1', 'identifier', 'email', 'E-mail', { input_type: 'email' });
+const password = field('f2', 'password', 'password', 'Password');
+const shop = field('f3', 'text', 'shop', 'Shop', { required: false, hint: 'As on your card' });
+const code = field('f4', 'code', 'code', 'Code');
+const button = (number: number) => ({ id: `c${number}`, selector: `//button[${number}]` });
+const google: LoginChoice = { ...button(1), type: 'sso_provider', label: 'Continue with Google', provider: 'google' };
+const sms: LoginChoice = { ...button(2), type: 'mfa_method', label: 'Text message', mfa_type: 'sms', target: '•• 42' };
+const app: LoginChoice = { ...button(3), type: 'mfa_method', label: 'App', mfa_type: 'totp' };
+const account: LoginChoice = { ...button(4), type: 'account', label: 'Ann', description: 'ann@example.com' };
 
 function formOf(fields: LoginField[], choices: LoginChoice[] = []): LoginForm {
   return { url: 'https://example.com/login', origin: 'https://example.com', fields, choices, not_found: [] };
@@ -80,12 +39,19 @@ test("describes a login's questions in the old and the new format, without field
   const form = formOf([email, password, shop], [google, sms, account]);
   expect(promptFields({ form, known: { f1: 'ann@example.com' } })).toEqual({
     fields: [
-      { id: 'f2', ref: 'password', type: 'password', label: 'Password', required: true, observed_selector: '#p' },
-      { id: 'f3', ref: 'shop', type: 'text', label: 'Shop', required: false, observed_selector: '#s' },
+      {
+        id: 'f2',
+        ref: 'password',
+        type: 'password',
+        label: 'Password',
+        required: true,
+        observed_selector: '#password',
+      },
+      { id: 'f3', ref: 'shop', type: 'text', label: 'Shop', required: false, observed_selector: '#shop' },
     ],
     discovered_fields: [
-      { name: 'f2', type: 'password', label: 'Password', selector: '#p', required: true },
-      { name: 'f3', type: 'text', label: 'Shop', selector: '#s', required: false, hint: 'As on your card' },
+      { name: 'f2', type: 'password', label: 'Password', selector: '#password', required: true },
+      { name: 'f3', type: 'text', label: 'Shop', selector: '#shop', required: false, hint: 'As on your card' },
     ],
     choices: [
       { id: 'c1', type: 'sso_provider', label: 'Continue with Google', observed_selector: '//button[1]' },
@@ -102,23 +68,20 @@ test("describes a login's questions in the old and the new format, without field
 test("accepts answers to a login's questions in both formats", () => {
   const prompt = { form: formOf([email, password], [google, sms, account]), known: { f1: 'ann@example.com' } };
   const both = { f1: 'ann@example.com', f2: 'secret' };
-  expect(toInput(prompt, { field_values: { f2: 'secret' } })).toEqual({ values: both });
-  expect(toInput(prompt, { fields: { f2: 'secret' } })).toEqual({ values: both });
-  expect(toInput(prompt, { field_values: { f1: 'bob', f2: 'secret' } })).toEqual({
-    values: { f1: 'bob', f2: 'secret' },
-  });
-  for (const submission of [
-    { selected_choice_id: 'c1' },
-    { sso_provider: 'google' },
-    { sso_button_selector: '//button[1]' },
-  ]) {
-    expect(toInput(prompt, submission)).toEqual({ choice_id: 'c1' });
-  }
-  expect(toInput(prompt, { mfa_option_id: 'sms' })).toEqual({ choice_id: 'c2' });
-  expect(toInput(prompt, { sign_in_option_id: 'c4', field_values: { f2: 'x' } })).toEqual({
-    choice_id: 'c4',
-    values: { f1: 'ann@example.com', f2: 'x' },
-  });
+  for (const [submission, input] of [
+    [{ field_values: { f2: 'secret' } }, { values: both }],
+    [{ fields: { f2: 'secret' } }, { values: both }],
+    [{ field_values: { f1: 'bob', f2: 'secret' } }, { values: { f1: 'bob', f2: 'secret' } }],
+    [{ selected_choice_id: 'c1' }, { choice_id: 'c1' }],
+    [{ sso_provider: 'google' }, { choice_id: 'c1' }],
+    [{ sso_button_selector: '//button[1]' }, { choice_id: 'c1' }],
+    [{ mfa_option_id: 'sms' }, { choice_id: 'c2' }],
+    [
+      { sign_in_option_id: 'c4', field_values: { f2: 'x' } },
+      { choice_id: 'c4', values: { ...both, f2: 'x' } },
+    ],
+  ] as const)
+    expect(toInput(prompt, submission)).toEqual(input);
 });
 
 test("refuses answers that don't fit a login's questions, without repeating their values", () => {

@@ -2,18 +2,14 @@ import { expect, type Page } from '@playwright/test';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { lowestContrast } from '../../support/views/contrast.ts';
-import { atStep, ended, Logins, test as base } from '../../support/logins/logins.ts';
-import { codeOf, connectionOf, signInWays, type SignInWay } from '../../support/logins/sign-in-ways.ts';
-import { startSignedInSite, type SignedInSite } from '../../support/logins/signed-in-site.ts';
-import { isLong } from '../../support/processes/long-form.ts';
+import { ended, Logins } from '../../support/logins/logins.ts';
+import { codeOf, connectionOf, signInWays, test as base, type SignInWay } from '../../support/logins/sign-in-ways.ts';
+import type { SignedInSite } from '../../support/logins/signed-in-site.ts';
+import { isLong, longOnly } from '../../support/processes/long-form.ts';
 
-const test = base.extend<{ signedIn: SignedInSite }>({
+const test = base.extend({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
   viewport: { width: 360, height: 740 },
-  signedIn: async ({}, use) => {
-    await using site = await startSignedInSite();
-    await use(site);
-  },
 });
 
 test.describe.configure({ timeout: 90_000 });
@@ -51,31 +47,44 @@ async function answer(page: Page, way: SignInWay, site: SignedInSite): Promise<v
 }
 
 for (const [name, way] of Object.entries(signInWays)) {
-  test(`a person logs in on the hosted login page with ${name}${name === 'single sign-on' ? ' @long' : ''}`, async ({
-    page,
-    service,
-    signedIn,
-  }) => {
-    test.skip(
-      !isLong && !['a text message', 'single sign-on'].includes(name),
-      'the others are tried by npm run test:long',
-    );
+  const long = way.choice === undefined ? ' @long' : '';
+  test(`a person logs in on the hosted login page with ${name}${long}`, async ({ page, service, signedIn }) => {
+    test.skip(!isLong && !['a text message', 'single sign-on'].includes(name), longOnly);
     const connection = await Logins.create(service, connectionOf(way, signedIn));
     const { hostedUrl, stream } = await connection.login();
+    await expectOnlyLink(service.url, hostedUrl);
     await page.goto(hostedUrl);
     await answer(page, way, signedIn);
     expect((await ended(stream)).flow_status).toBe('SUCCESS');
     await expect(page.getByRole('status')).toHaveText('You can close this page.');
     await expect(page.getByText('What you enter goes to the site')).toBeHidden();
     await connection.expectStatus('AUTHENTICATED');
+    await service.call('DELETE', connection.path);
+    expect((await fetch(hostedUrl.replace('/login?', '/login/events?'))).status).toBe(404);
   });
 }
 
-test('the hosted login page is labelled, works under its own content security policy, and fits on a phone @long', async ({
-  page,
-  carol,
-}) => {
+/** Submits an answer that no login asks for. */
+function submitTo(link: string): Promise<Response> {
+  const headers = { 'content-type': 'application/json' };
+  return fetch(link.replace('/login?', '/login/submit?'), { method: 'POST', headers, body: '{"nothing":1}' });
+}
+
+/** Fails if a changed link opens the login, if the login takes other answers, or if its token gives other access. */
+async function expectOnlyLink(url: string, hostedUrl: string): Promise<void> {
+  const refused = await submitTo(hostedUrl);
+  expect([refused.status, ((await refused.json()) as { code: string }).code]).toEqual([400, 'bad_request']);
+  const wrong = hostedUrl.slice(0, -1);
+  expect((await submitTo(wrong)).status).toBe(404);
+  expect((await fetch(wrong)).status).toBe(404);
+  const authorization = `Bearer ${new URL(hostedUrl).searchParams.get('jwt')}`;
+  expect((await fetch(`${url}/auth/connections`, { headers: { authorization } })).status).toBe(401);
+}
+
+test('is labelled, keeps its content security policy, and fits on a phone @long', async ({ page, carol }) => {
   const complaints: string[] = [];
+  const warned = ({ message }: Error) => void complaints.push(message);
+  process.on('warning', warned);
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
   const { hostedUrl } = await carol.login();
@@ -109,13 +118,11 @@ test('the hosted login page is labelled, works under its own content security po
   await page.getByLabel('Password').focus();
   const { height = 0 } = (await page.getByRole('button', { name: 'Continue' }).boundingBox()) ?? {};
   expect(height).toBeGreaterThanOrEqual(44);
+  process.off('warning', warned);
   expect(complaints).toEqual([]);
 });
 
-test('the browser shown in the hosted login page is as large as the window allows @long', async ({
-  page,
-  carol,
-}, testInfo) => {
+test('shows a browser that is as large as the window allows @long', async ({ page, carol }) => {
   await page.setViewportSize({ width: 1600, height: 1000 });
   const { hostedUrl } = await carol.login();
   await page.goto(hostedUrl);
@@ -132,25 +139,10 @@ test('the browser shown in the hosted login page is as large as the window allow
     expect(frame.height).toBeGreaterThan(height * 0.8);
     expect((await page.getByLabel('Password').boundingBox())!.width).toBeLessThanOrEqual(448);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
-    for (const colorScheme of ['light', 'dark'] as const) {
-      await page.emulateMedia({ colorScheme });
-      await page.screenshot({ path: testInfo.outputPath(`${width}-${colorScheme}.png`), fullPage: true });
-    }
   }
 });
 
-test('Node prints no warning while the hosted login page is open @long', async ({ page, carol }) => {
-  const warnings: string[] = [];
-  const warned = ({ message }: Error) => void warnings.push(message);
-  process.on('warning', warned);
-  const { hostedUrl } = await carol.login();
-  await page.goto(hostedUrl);
-  await expect(page.getByLabel('User name')).toBeFocused(patience);
-  process.off('warning', warned);
-  expect(warnings).toEqual([]);
-});
-
-test("the hosted login page shows the site's messages, keeps the entered name, and ends with the login @long", async ({
+test("shows the site's messages, keeps the name, and ends with the login @long", async ({
   page,
   service,
   site,
@@ -173,10 +165,7 @@ test("the hosted login page shows the site's messages, keeps the entered name, a
   await expect(page.getByRole('heading')).toHaveText('There is no such login');
 });
 
-test('the hosted login page keeps unsent values in the form, and gives it the focus again @long', async ({
-  page,
-  carol,
-}) => {
+test('keeps unsent values in the form, and gives it the focus again @long', async ({ page, carol }) => {
   const { hostedUrl } = await carol.login();
   await page.goto(hostedUrl);
   await page.getByLabel('User name').fill('carol');
@@ -188,10 +177,7 @@ test('the hosted login page keeps unsent values in the form, and gives it the fo
   await expect(page.getByLabel('User name')).toBeFocused();
 });
 
-test("the hosted login page loads the question again if it missed the site's reaction to an answer @long", async ({
-  page,
-  carol,
-}) => {
+test("loads the question again if it missed the site's reaction to an answer @long", async ({ page, carol }) => {
   const { hostedUrl, stream } = await carol.login();
   // Connections that break off once they have told the state of now.
   await page.route('**/login/events?*', async (route) => {
@@ -211,37 +197,11 @@ test("the hosted login page loads the question again if it missed the site's rea
   }
 });
 
-test('the hosted login page sends the person back to the calling page after a successful login @long', async ({
-  page,
-  site,
-  carol,
-}) => {
+test('sends the person back to the calling page after a successful login @long', async ({ page, site, carol }) => {
   const { hostedUrl, stream } = await carol.login();
   await page.goto(`${hostedUrl}&success_url=${encodeURIComponent(`http://${site.domain}/`)}`);
   // Somebody else answers meanwhile.
-  await atStep(stream, 'AWAITING_INPUT');
-  await carol.submit({ field_values: { username: 'carol', password: site.password } });
-  await expect(page).toHaveURL(
-    new RegExp(`/\\?profile_name=carol&domain=${encodeURIComponent(site.domain)}$`),
-    patience,
-  );
+  await carol.answered(site.password, stream);
+  const query = `profile_name=carol&domain=${encodeURIComponent(site.domain)}`;
+  await expect(page).toHaveURL(new RegExp(`/\\?${query}$`), patience);
 });
-
-test('each login has one link to its hosted page, which opens nothing else', async ({ service, carol }) => {
-  const { hostedUrl } = await carol.login();
-  const answer = await submitTo(hostedUrl);
-  expect([answer.status, ((await answer.json()) as { code: string }).code]).toEqual([400, 'bad_request']);
-  const wrong = hostedUrl.slice(0, -1);
-  expect((await submitTo(wrong)).status).toBe(404);
-  expect((await fetch(wrong)).status).toBe(404);
-  const authorization = `Bearer ${new URL(hostedUrl).searchParams.get('jwt')}`;
-  expect((await fetch(`${service.url}/auth/connections`, { headers: { authorization } })).status).toBe(401);
-  await service.call('DELETE', carol.path);
-  expect((await fetch(hostedUrl.replace('/login?', '/login/events?'))).status).toBe(404);
-});
-
-/** Submits what no login asks for. */
-function submitTo(hostedUrl: string): Promise<Response> {
-  const headers = { 'content-type': 'application/json' };
-  return fetch(hostedUrl.replace('/login?', '/login/submit?'), { method: 'POST', headers, body: '{"nothing":1}' });
-}

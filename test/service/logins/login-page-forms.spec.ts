@@ -1,7 +1,9 @@
 import { expect } from '@playwright/test';
-import { LoginPage } from '../../../src/service/logins/robot/login-page.ts';
-import { page as html, settings } from '../../support/service/browser-sessions.ts';
+import { page as html } from '../../support/service/browser-sessions.ts';
 import { asked, test } from '../../support/logins/login-page.ts';
+
+const form =
+  '<form><h1>Log in</h1><label>User <input name="u"></label><label>Password <input type="password" name="p"></label><button>Log in</button></form>';
 
 test('logs in through a dialog on the front page, with a session in local storage @long', async ({ open, site }) => {
   const url = await site(
@@ -60,48 +62,27 @@ test('stops a login form before a redirect sends it to a foreign domain', async 
   expect(stolen).toBe('');
 });
 
-test('fills login fields in closed shadow trees, and elements with contenteditable', async ({ open, site }) => {
+test('fills closed shadow trees, editable elements and pages that replace built-ins', async ({ open, site }) => {
   const sent: string[] = [];
   const url = await site((request, response) => {
-    if (request.url?.startsWith('/done')) {
-      sent.push(request.url);
-      response.setHeader('set-cookie', 'sid=1; HttpOnly');
-      return html('<a href="/logout">Log out</a>')(request, response);
-    }
-    return html(`<my-login></my-login><script>
-      const root = document.querySelector('my-login').attachShadow({ mode: 'closed' });
-      root.innerHTML = '<div id="u" contenteditable="true" role="textbox" aria-label="User" style="border:1px solid">old</div><input id="p" type="password" aria-label="Password"><div id="b" style="cursor:pointer">Log in</div>';
-      root.querySelector('#b').onclick = () => { location = '/done?' + new URLSearchParams({ u: root.querySelector('#u').textContent, p: root.querySelector('#p').value }) };
-    </script>`)(request, response);
+    if (request.url === '/') return html(inShadow)(request, response);
+    if (request.url === '/old') return html(asOldLibraries)(request, response);
+    sent.push(request.url!);
+    response.setHeader('set-cookie', 'sid=1; HttpOnly');
+    return html('<a href="/logout">Log out</a>')(request, response);
   });
-  const page = await open({ domain: new URL(url).host, loginUrl: url });
+  const domain = new URL(url).host;
+  const old = await open({ domain, loginUrl: `${url}/old` });
+  expect(asked(await old.state()).fields.map(({ label }) => label)).toEqual(['User', 'Password']);
+  expect(await old.submit({ values: { username: 'alice', password: 'right' } })).toMatchObject({ kind: 'logged_in' });
+  const page = await open({ domain, loginUrl: url });
   await page.state();
   const state = await page.submit({ values: { username: 'new', password: 'déjà vu 🐇' } });
   expect(state).toMatchObject({ kind: 'logged_in' });
-  expect(new URL(sent[0]!, url).searchParams.get('u')).toBe('new');
-  expect(new URL(sent[0]!, url).searchParams.get('p')).toBe('déjà vu 🐇');
+  expect(Object.fromEntries(new URL(sent[0]!, url).searchParams)).toEqual({ u: 'new', p: 'déjà vu 🐇' });
 });
 
-test('fills a login page that replaces built-in functions, as old script libraries do', async ({ open, site }) => {
-  const url = await site(
-    html(`<script>
-      Array.from = (iterable) => [].slice.call(iterable || []);
-      Array.prototype.toJSON = Object.prototype.toJSON = function () { return String(this); };
-      Element.prototype.matches = Element.prototype.getAttribute = () => null;
-      Map.prototype.has = WeakMap.prototype.get = () => undefined;
-    </script>
-    <form><h1>Log in</h1><label>User <input name="u"></label><label>Password <input type="password" name="p"></label><button>Log in</button></form>
-    <script>document.querySelector('form').onsubmit = (event) => {
-      event.preventDefault();
-      if (event.target.p.value === 'right') { document.cookie = 'session=1'; document.body.innerHTML = '<h1>Home</h1><a href="/logout">Log out</a>'; }
-    }</script>`),
-  );
-  const page = await open({ domain: new URL(url).host, loginUrl: url });
-  expect(asked(await page.state()).fields.map(({ label }) => label)).toEqual(['User', 'Password']);
-  expect(await page.submit({ values: { username: 'alice', password: 'right' } })).toMatchObject({ kind: 'logged_in' });
-});
-
-test("a login page can't notice that it is read and filled", async ({ open, site }) => {
+test("a page can't notice a login, and dialogs of other pages stay open", async ({ open, session, site, connect }) => {
   const noticed: string[] = [];
   const url = await site((request, response) => {
     if (request.url?.startsWith('/noticed')) noticed.push(request.url);
@@ -119,45 +100,21 @@ test("a login page can't notice that it is read and filled", async ({ open, site
       }, 50);
       const globals = Object.getOwnPropertyNames(window).length;
     </script>
-    <form><h1>Log in</h1><label>User <input name="u"></label><label>Password <input type="password" name="p"></label><button>Log in</button></form>`)(
-      request,
-      response,
-    );
+    ${form}`)(request, response);
   });
+  const clientPage = await (await connect(session)).contexts()[0]!.newPage();
+  const opened = clientPage.waitForEvent('dialog');
+  const answer = clientPage.evaluate(() => confirm('Continue?'));
+  const dialog = await opened;
   const page = await open({ domain: new URL(url).host, loginUrl: url });
   asked(await page.state());
+  await dialog.accept();
+  expect(await answer).toBe(true);
   await page.submit({ values: { username: 'alice', password: 'right' } }).catch(() => {});
   expect([...new Set(noticed)]).toEqual([]);
 });
 
-test('a login leaves dialogs of other pages to the client that opened those pages', async ({
-  sessions,
-  site,
-  connect,
-}) => {
-  const form =
-    '<form><h1>Log in</h1><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
-  const url = await site(html(form));
-  const session = await sessions.create(settings);
-  const client = await connect(session);
-  const clientPage = await client.contexts()[0]!.newPage();
-  const opened = clientPage.waitForEvent('dialog');
-  const answer = clientPage.evaluate(() => confirm('Continue?'));
-  const dialog = await opened;
-  await using page = await LoginPage.open(session, {
-    domain: new URL(url).host,
-    loginUrl: url,
-    signal: AbortSignal.timeout(50_000),
-  });
-  asked(await page.state());
-  await dialog.accept();
-  expect(await answer).toBe(true);
-});
-
-test('throws a clear error without secret values for a site that is down, foreign, empty or aborted @long', async ({
-  open,
-  site,
-}) => {
+test('throws a clear error for a site that is down, foreign, empty or aborted @long', async ({ open, site }) => {
   const url = await site((request, response) => {
     if (request.url === '/away') return response.writeHead(302, { location: 'http://127.0.0.2:9/login' }).end();
     if (request.url === '/broken') return response.writeHead(503).end('down');
@@ -180,3 +137,21 @@ test('throws a clear error without secret values for a site that is down, foreig
   abort.abort(new Error('enough'));
   await waiting;
 });
+
+const inShadow = `<my-login></my-login><script>
+  const root = document.querySelector('my-login').attachShadow({ mode: 'closed' });
+  root.innerHTML = '<div id="u" contenteditable="true" role="textbox" aria-label="User" style="border:1px solid">old</div><input id="p" type="password" aria-label="Password"><div id="b" style="cursor:pointer">Log in</div>';
+  root.querySelector('#b').onclick = () => { location = '/done?' + new URLSearchParams({ u: root.querySelector('#u').textContent, p: root.querySelector('#p').value }) };
+</script>`;
+
+const asOldLibraries = `<script>
+  Array.from = (iterable) => [].slice.call(iterable || []);
+  Array.prototype.toJSON = Object.prototype.toJSON = function () { return String(this); };
+  Element.prototype.matches = Element.prototype.getAttribute = () => null;
+  Map.prototype.has = WeakMap.prototype.get = () => undefined;
+</script>
+${form}
+<script>document.querySelector('form').onsubmit = (event) => {
+  event.preventDefault();
+  if (event.target.p.value === 'right') { document.cookie = 'session=1'; document.body.innerHTML = '<h1>Home</h1><a href="/logout">Log out</a>'; }
+}</script>`;

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import { Encoder } from '../../../src/service/replays/encoder.ts';
 import { startService } from '../../../src/service/service.ts';
 import { TestClock } from '../../support/service/clock.ts';
@@ -26,6 +26,23 @@ const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=36
 async function killEncoder(directory: string): Promise<void> {
   await expect.poll(() => processesWith(`${sessionsDirectory(directory)}/encoder-`).length).toBeGreaterThan(0);
   sendSignal(processesWith(`${sessionsDirectory(directory)}/encoder-`), 'SIGKILL');
+}
+
+const settings = { width: 320, height: 240, framerate: 10 };
+
+function encoderIn(testInfo: TestInfo, executable?: string) {
+  const directory = testInfo.outputPath('encoders');
+  mkdirSync(directory);
+  const clock = new TestClock();
+  const chromium = executable === undefined ? {} : { executable };
+  return { directory, clock, encoder: new Encoder({ directory, chromium, environment: process.env, clock }) };
+}
+
+/** Starts the built command `serve`. */
+async function serveCommand(directory: string, ...more: string[]) {
+  const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory, ...more]);
+  const url = (await child.firstLine()).replace('listening on ', '');
+  return { child, url, apiKey: readFileSync(path.join(directory, 'api-key'), 'utf8').trim() };
 }
 
 /** A process with all its descendants. */
@@ -68,10 +85,7 @@ for (const [what, name] of [
   test(`a recording ends with an error if the page of its encoder ${what}, and another encoder starts @long`, async ({}, testInfo) => {
     test.skip(name === 'SIGSTOP' && !isLong, longOnly);
     test.setTimeout(90_000);
-    const directory = testInfo.outputPath('encoders');
-    mkdirSync(directory);
-    const encoder = new Encoder({ directory, chromium: {}, environment: process.env, clock: new TestClock() });
-    const settings = { width: 320, height: 240, framerate: 10 };
+    const { directory, encoder } = encoderIn(testInfo);
     try {
       const video = await encoder.begin(settings, undefined);
       const all = processesWith(directory).flatMap((pid) => processesOf(pid));
@@ -89,26 +103,13 @@ for (const [what, name] of [
 }
 
 test('leaves nothing of a recording whose encoder does not start', async ({}, testInfo) => {
-  const directory = testInfo.outputPath('encoders');
-  mkdirSync(directory);
-  const encoder = new Encoder({
-    directory,
-    chromium: { executable: '/bin/false' },
-    environment: process.env,
-    clock: new TestClock(),
-  });
-  await expect(encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined)).rejects.toThrow(
-    /ended with code 1/,
-  );
+  const { directory, encoder } = encoderIn(testInfo, '/bin/false');
+  await expect(encoder.begin(settings, undefined)).rejects.toThrow(/ended with code 1/);
   expect(readdirSync(directory)).toEqual([]);
 });
 
 test('starts another encoder for a recording that begins while the idle encoder ends @long', async ({}, testInfo) => {
-  const directory = testInfo.outputPath('encoders');
-  mkdirSync(directory);
-  const clock = new TestClock();
-  const encoder = new Encoder({ directory, chromium: {}, environment: process.env, clock });
-  const settings = { width: 320, height: 240, framerate: 10 };
+  const { directory, clock, encoder } = encoderIn(testInfo);
   try {
     await (await encoder.begin(settings, undefined)).cancel();
     clock.advance(60_000);
@@ -137,11 +138,7 @@ test('completes the video of a recording if its browser is killed', async ({}, t
 for (const format of ['h264', 'vp8'] as const) {
   test(`plays a recording in ${format} that a killed service left, and says why it ended @long`, async ({}, testInfo) => {
     const directory = dataDirectory(testInfo);
-    const serve = async () => {
-      const child = new CliProcess(['serve', '--port', '0', '--data-dir', directory, '--replay-format', format]);
-      const url = (await child.firstLine()).replace('listening on ', '');
-      return { child, url, apiKey: readFileSync(path.join(directory, 'api-key'), 'utf8').trim() };
-    };
+    const serve = () => serveCommand(directory, '--replay-format', format);
     const first = await serve();
     const recording = await startRecording(first);
     const page = await recording.openPage();
@@ -153,14 +150,10 @@ for (const format of ['h264', 'vp8'] as const) {
     const second = await serve();
     await using _stopped = second.child;
     const { body: list } = await callerOf(second)('GET', `${recording.path}/replays`);
-    expect(list).toMatchObject([
-      {
-        replay_id: recording.replay.replay_id,
-        finished_at: expect.any(String),
-        error_message: expect.stringContaining('service ended'),
-      },
-    ]);
-    await using video = await videoOf(second, `${recording.path}/replays/${recording.replay.replay_id}`);
+    const { replay_id } = recording.replay;
+    const error_message = expect.stringContaining('service ended');
+    expect(list).toMatchObject([{ replay_id, finished_at: expect.any(String), error_message }]);
+    await using video = await videoOf(second, `${recording.path}/replays/${replay_id}`);
     expect(await video.colorAt(redAt)).toBe('red');
     expect(await video.colorAt(limeAt)).toBe('lime');
     const next = await startRecording(second);
@@ -214,11 +207,9 @@ async function recordOnce(options: { dataDirectory: string; clock: TestClock }) 
 
 test('uses bounded memory for a long recording @long', async ({}, testInfo) => {
   test.setTimeout(isLong ? 900_000 : 120_000);
-  const child = new CliProcess(['serve', '--port', '0', '--data-dir', dataDirectory(testInfo)]);
-  const url = (await child.firstLine()).replace('listening on ', '');
-  await using _stopped = child;
-  const apiKey = readFileSync(path.join(dataDirectory(testInfo), 'api-key'), 'utf8').trim();
-  const recording = await startRecording({ url, apiKey }, { framerate: 60 });
+  const served = await serveCommand(dataDirectory(testInfo));
+  await using child = served.child;
+  const recording = await startRecording(served, { framerate: 60 });
   const page = await recording.openPage();
   await page.goto(noise);
   const memory = () =>

@@ -66,6 +66,9 @@ const test = base.extend<Fixtures, WorkerFixtures>({
   link: async ({ url }, use) => use(`${url}/browser/replays?jwt=secret&replay_id=abc`),
 });
 
+// The tests share the videos of one worker.
+test.describe.configure({ mode: 'default' });
+
 async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
   await writeFile(file, bytes);
   return { size: bytes.length, contentType: 'video/webm', read: (part) => createReadStream(file, part) };
@@ -74,7 +77,7 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
 const currentTime = (page: Page) =>
   page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('the replay page plays and seeks by chapters, under its own content security policy', async ({ page, link }) => {
+test('plays and seeks, is not cached, sends no referrer, and runs only its own script', async ({ page, link }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -86,26 +89,8 @@ test('the replay page plays and seeks by chapters, under its own content securit
   await expect.poll(() => currentTime(page)).toBeCloseTo(9);
   await expect(page.getByRole('alert')).toBeHidden();
   expect(complaints).toEqual([]);
-});
 
-test('the replay page starts at the first failure', async ({ page, replay, link }) => {
-  replay.markers = [...replay.markers, { title: 'failed', at_ms: 10_000, failed: true }];
-  await page.goto(link);
-  await expect.poll(() => currentTime(page)).toBeGreaterThan(8);
-  await expect(page.getByRole('navigation').getByRole('button')).toHaveCount(3);
-});
-
-test("the replay page shows the recording's title and date", async ({ page, replay, link }) => {
-  replay.title = 'shop.spec.ts › buys a <book>';
-  await page.goto(link);
-  await expect(page).toHaveTitle('shop.spec.ts › buys a <book>');
-  await expect(page.getByRole('banner')).toMatchAriaSnapshot(`
-    - heading "shop.spec.ts › buys a <book>" [level=1]
-    - paragraph: Recorded on 2026-01-02 03:04:05 UTC`);
-});
-
-test('the replay page is not cached, sends no referrer, and runs no script but its own', async ({ page, link }) => {
-  const headers = (await page.goto(link))!.headers();
+  const headers = response!.headers();
   expect(headers).toMatchObject({
     'content-type': expect.stringMatching(/^text\/html; charset=utf-8$/i),
     'cache-control': 'no-store',
@@ -123,6 +108,18 @@ test('the replay page is not cached, sends no referrer, and runs no script but i
     document.body.append(script);
   });
   await expect(page).not.toHaveTitle('ran');
+});
+
+test('the replay page shows title and date, and starts at the first failure', async ({ page, replay, link }) => {
+  replay.title = 'shop.spec.ts › buys a <book>';
+  replay.markers = [...replay.markers, { title: 'failed', at_ms: 10_000, failed: true }];
+  await page.goto(link);
+  await expect.poll(() => currentTime(page)).toBeGreaterThan(8);
+  await expect(page.getByRole('navigation').getByRole('button')).toHaveCount(3);
+  await expect(page).toHaveTitle('shop.spec.ts › buys a <book>');
+  await expect(page.getByRole('banner')).toMatchAriaSnapshot(`
+    - heading "shop.spec.ts › buys a <book>" [level=1]
+    - paragraph: Recorded on 2026-01-02 03:04:05 UTC`);
 });
 
 test("the replay page's video supports range requests", async ({ url, videos }) => {
@@ -158,13 +155,14 @@ test('the replay page gives the same answer for a wrong id, a wrong token and no
     expect(video.headers.get('content-type')).toContain('text/html');
   }
   expect(new Set(texts).size).toBe(1);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    await page.emulateMedia({ colorScheme });
+    // The limit of WCAG AA.
+    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
+  }
 });
 
-test('the replay page waits for a running recording, and then shows the player @long', async ({
-  page,
-  replay,
-  link,
-}) => {
+test('the replay page waits for a running recording, and shows the player @long', async ({ page, replay, link }) => {
   const { finishedAt } = replay;
   replay.finishedAt = undefined;
   await page.goto(link);
@@ -200,7 +198,7 @@ for (const [what, meet] of [
   });
 }
 
-test('the replay page says why a recording failed, and plays it up to the failure', async ({
+test('says why a recording failed, and plays the pictures until then', async ({
   page,
   replay,
   link,
@@ -214,32 +212,17 @@ test('the replay page says why a recording failed, and plays it up to the failur
     page.getByText('The recording broke off: the disk on which the service keeps <replays> is full.'),
   ).toBeVisible();
   await expect.poll(() => currentTime(page)).toBeCloseTo(7, 1);
-});
 
-test('the replay page says that a recording failed before its first picture', async ({ page, replay, link }) => {
   replay.error = 'the encoder ended';
   replay.video = async () => {
     throw new OperationError('not_found', 'there is no video');
   };
-  expect((await page.goto(link))!.status()).toBe(200);
+  expect((await page.reload())!.status()).toBe(200);
   await expect(page.getByRole('status')).toHaveText('The recording broke off: the encoder ended.');
   expect((await fetch(link.replace('replays?', 'replays/video?'))).status).toBe(404);
 });
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(`text of the replay page has enough contrast for WCAG AA in ${colorScheme} colours`, async ({ page, url }) => {
-    await page.emulateMedia({ colorScheme });
-    await page.goto(`${url}/browser/replays`);
-    expect(await lowestContrast(page)).toBeGreaterThan(4.5);
-  });
-}
-
-test('axe finds no accessibility problem in the replay page, with an error or with the player @long', async ({
-  page,
-  url,
-  replay,
-  link,
-}) => {
+test('axe finds no accessibility problem in each state of the page @long', async ({ page, url, replay, link }) => {
   await page.goto(`${url}/browser/replays`);
   await expectAccessible(page);
   await page.goto(link);

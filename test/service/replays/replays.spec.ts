@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
+import { startService } from '../../../src/service/service.ts';
 import { openVideo } from '../../support/views/video.ts';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
-import { test, videoOf } from '../../support/views/replays.ts';
+import { startRecording, test, videoOf } from '../../support/views/replays.ts';
 
 /** Long enough for a page to be recorded on a busy machine, too. */
 const shownMs = 1500;
@@ -64,18 +65,15 @@ for (const [replayFormat, contentType] of [
   ['vp9', 'video/webm'],
   ['vp8', 'video/webm'],
 ] as const) {
-  test.describe(`with the format ${replayFormat}`, () => {
-    test.use({ serviceOptions: { replayFormat } });
-
-    test('encodes recordings in the format ${replayFormat} @long', async ({ record }) => {
-      const recording = await record({ size: { width: 322, height: 241 } });
-      const page = await recording.openPage();
-      await recording.show(page, 'magenta', shownMs);
-      await recording.stop();
-      await using video = await recording.video();
-      expect(video).toMatchObject({ contentType, width: 322, height: 242 });
-      expect(await video.colorAt(video.duration - 0.1)).toBe('magenta');
-    });
+  test(`encodes recordings in the format ${replayFormat} @long`, async () => {
+    await using service = await startService({ replayFormat });
+    const recording = await startRecording(service, { size: { width: 322, height: 241 } });
+    await recording.show(await recording.openPage(), 'magenta', shownMs);
+    await recording.stop();
+    await using video = await recording.video();
+    expect(video).toMatchObject({ contentType, width: 322, height: 242 });
+    expect(await video.colorAt(video.duration - 0.1)).toBe('magenta');
+    await recording.browser.close();
   });
 }
 
@@ -121,14 +119,12 @@ test('a session has several recordings at once @long', async ({ record, service 
   ]);
   await service.call('POST', `${recording.path}/replays/${second.replay_id}/stop`);
   for (const { replay_id } of [recording.replay, second]) {
-    const answer = await service.call('GET', `${recording.path}/replays/${replay_id}`, undefined, {
-      range: 'bytes=0-99',
-    });
-    expect(answer.status).toBe(206);
+    const path = `${recording.path}/replays/${replay_id}`;
+    expect((await service.call('GET', path, undefined, { range: 'bytes=0-99' })).status).toBe(206);
   }
 });
 
-test('a download of a replay waits for its end, and supports range requests @long', async ({
+test('a download waits for the end, and supports range requests @long', async ({
   record,
   service: { call, url, apiKey },
 }) => {
@@ -198,16 +194,10 @@ test('sorts the markers of a replay by time @long', async ({ record, service: { 
   expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
 });
 
-test('deletes a recording, even while it runs', async ({ record, service: { call } }) => {
-  const recording = await record();
-  const path = `${recording.path}/replays/${recording.replay.replay_id}`;
-  expect((await call('DELETE', path)).status).toBe(204);
-  expect((await call('GET', path)).status).toBe(404);
-  expect((await call('DELETE', path)).status).toBe(404);
-  expect((await call('GET', `${recording.path}/replays`)).body).toEqual([]);
-});
-
-test('finds recordings of all sessions by title and id, newest first', async ({ record, service: { call } }) => {
+test('finds recordings by title and id, newest first, and deletes running ones', async ({
+  record,
+  service: { call },
+}) => {
   const one = await record({ title: 'Buys a Book' });
   const other = await record();
   const found = async (query: string) => {
@@ -221,6 +211,14 @@ test('finds recordings of all sessions by title and id, newest first', async ({ 
   expect(await found(`query=${other.sessionId}`)).toEqual([second]);
   expect(await found(`query=${first}`)).toEqual([first]);
   expect(await found('query=%25')).toEqual([]);
+  const path = `${one.path}/replays/${first}`;
+  for (const [method, status] of [
+    ['DELETE', 204],
+    ['GET', 404],
+    ['DELETE', 404],
+  ] as const)
+    expect((await call(method, path)).status).toBe(status);
+  expect((await call('GET', `${one.path}/replays`)).body).toEqual([]);
 });
 
 test('refuses bad input to a recording, and names the mistake @long', async ({ record, service: { call } }) => {

@@ -1,13 +1,14 @@
-import { createHash } from 'node:crypto';
-import { once } from 'node:events';
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
+import { serve, type Serving } from '../http/serve.ts';
 
 /** A small site. Its front page leads to a login with user name and password, and for some users a code. */
 export class LoginSite {
   /** Host and port. */
   readonly domain: string;
+  /** Another domain of the same site. */
+  readonly otherDomain: string;
   /** The sessions of logged-in users. */
   readonly sessions = new Map<string, string>();
   /** The code that the site also asks for, if any. */
@@ -21,25 +22,21 @@ export class LoginSite {
   /** The number of sent forms. */
   attempts = 0;
   readonly password = 'looking-glass-1';
-  readonly #server: Server;
+  readonly #serving: Serving;
 
-  private constructor(server: Server) {
-    this.#server = server;
-    this.domain = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  private constructor(serving: Serving) {
+    this.#serving = serving;
+    this.domain = `127.0.0.1:${serving.port}`;
+    this.otherDomain = `localhost:${serving.port}`;
   }
 
   static async start(): Promise<LoginSite> {
-    const server = createServer();
-    server.listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const site = new LoginSite(server);
-    server.on('request', (request, response) => void site.#answer(request, response));
+    const site: LoginSite = new LoginSite(await serve((request, response) => void site.#answer(request, response)));
     return site;
   }
 
   close(): void {
-    this.#server.close();
-    this.#server.closeAllConnections();
+    void this.#serving[Symbol.asyncDispose]();
   }
 
   [Symbol.dispose](): void {
@@ -89,7 +86,7 @@ export class LoginSite {
   }
 
   #logIn(response: ServerResponse, user: string): void {
-    const id = createHash('sha256').update(`${this.sessions.size} ${Math.random()}`).digest('hex');
+    const id = randomUUID();
     this.sessions.set(id, user);
     response
       .writeHead(303, { location: '/account', 'set-cookie': `session=${id}; Path=/; HttpOnly; Max-Age=3600` })

@@ -51,6 +51,14 @@ export class Logins {
     expect(answer, JSON.stringify(answer.body)).toMatchObject({ status: 202, body: { accepted: true } });
   }
 
+  /** Logs in as carol with this password to the end, and returns the last state. */
+  async answered(password: string, stream?: ReadStream<State>): Promise<State> {
+    const asking = stream ?? (await this.login()).stream;
+    await atStep(asking, 'AWAITING_INPUT');
+    await this.submit({ field_values: { username: 'carol', password } });
+    return await ended(asking);
+  }
+
   async timeline(query = ''): Promise<{ type: string; status: string; [field: string]: unknown }[]> {
     return (await this.#call('GET', `${this.path}/timeline${query}`)).body;
   }
@@ -81,13 +89,10 @@ export const test = base.extend<{ clock: TestClock; site: LoginSite; carol: Logi
     using site = await LoginSite.start();
     await use(site);
   },
-  carol: async ({ service, site }, use) => {
-    await use(
-      await Logins.create(service, {
-        profile_name: 'carol',
-        domain: site.domain,
-        login_url: `http://${site.domain}/login`,
-      }),
-    );
-  },
+  carol: async ({ service, site }, use) => use(await Logins.create(service, carolAt(site.domain))),
 });
+
+/** A connection of the profile carol to a `LoginSite`. */
+export function carolAt(domain: string, more: object = {}) {
+  return { profile_name: 'carol', domain, login_url: `http://${domain}/login`, ...more };
+}

@@ -18,6 +18,14 @@ export const fields = [
   },
 ];
 
+/** The fields of a credential provider for a vault. Without an address it reaches none. */
+export const onePassword = (name: string, { address }: { address?: string } = {}) => ({
+  provider_type: 'onepassword' as const,
+  name,
+  token,
+  ...(address !== undefined && { address }),
+});
+
 /** A vault server with two vaults. */
 export const test = base.extend<{ vault: VaultServer }>({
   vault: async ({}, use) => {

@@ -1,7 +1,15 @@
 import { totpCode } from '../../../src/service/credentials/totp.ts';
-import type { SignedInSite } from './signed-in-site.ts';
+import { test as base } from './logins.ts';
+import { startSignedInSite, type SignedInSite } from './signed-in-site.ts';
 
-/** A way to log in to the site of examples/signed-in. */
+export const test = base.extend<{ signedIn: SignedInSite }>({
+  signedIn: async ({}, use) => {
+    await using site = await startSignedInSite();
+    await use(site);
+  },
+});
+
+/** A way to log in to the site of examples/signed-in. Without `@long`, tests try only the text message. */
 export type SignInWay = {
   profile: string;
   path: string;

@@ -13,13 +13,8 @@ export type SignedInSite = {
 };
 
 export async function startSignedInSite(): Promise<SignedInSite> {
-  const child = spawn(
-    process.execPath,
-    [fileURLToPath(new URL('../../../examples/signed-in/server.mjs', import.meta.url))],
-    {
-      stdio: ['pipe', 'pipe', 'inherit'],
-    },
-  );
+  const main = fileURLToPath(new URL('../../../examples/signed-in/server.mjs', import.meta.url));
+  const child = spawn(process.execPath, [main], { stdio: ['pipe', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');
   const [line] = (await once(child.stdout, 'data')) as [Buffer];
   const [url, providerUrl] = line.toString().match(/http:[^,\s]+/g) as [string, string];

@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { serve, type Serving } from '../http/serve.ts';
 
-export type VaultItem = {
+type VaultItem = {
   id: string;
   title: string;
   category: string;
   urls?: { href: string; primary?: boolean }[];
   fields?: { id: string; type?: string; purpose?: string; label?: string; value?: string; totp?: string }[];
 };
+
+type Vault = { id: string; name: string; items: VaultItem[] };
 
 /** A server with the part of the 1Password Connect protocol that the service uses, on the loopback address. */
 export class VaultServer implements AsyncDisposable {
@@ -17,26 +19,27 @@ export class VaultServer implements AsyncDisposable {
   readonly requests: string[] = [];
   /** If set, it answers instead of the vault. */
   answer: RequestListener | undefined;
-  readonly #vaults: { id: string; name: string; items: VaultItem[] }[];
+  readonly #vaults: Vault[];
   readonly #server = createServer((request, response) => {
     this.requests.push(`${request.method} ${request.url} ${request.headers.authorization}`);
     (this.answer ?? this.#answer)(request, response);
   });
 
-  private constructor(token: string, vaults: { id: string; name: string; items: VaultItem[] }[]) {
+  #serving: Serving | undefined;
+
+  private constructor(token: string, vaults: Vault[]) {
     this.token = token;
     this.#vaults = vaults;
   }
 
-  static async start(token: string, vaults: { id: string; name: string; items: VaultItem[] }[]): Promise<VaultServer> {
+  static async start(token: string, vaults: Vault[]): Promise<VaultServer> {
     const vault = new VaultServer(token, vaults);
-    vault.#server.listen(0, '127.0.0.1');
-    await once(vault.#server, 'listening');
+    vault.#serving = await serve(vault.#server);
     return vault;
   }
 
   get address(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+    return this.#serving!.url;
   }
 
   /** Resolves with the next request. */
@@ -45,10 +48,8 @@ export class VaultServer implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    const closed = once(this.#server, 'close');
-    this.#server.close();
-    this.#server.closeAllConnections();
-    await closed;
+    await this.#serving?.[Symbol.asyncDispose]();
+    this.#serving = undefined;
   }
 
   readonly #answer: RequestListener = ({ method, url = '', headers }, response) => {

@@ -1,10 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
-import { expect } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import type { Deployment } from '../../../src/contract/deployments.ts';
 import type { Invocation } from '../../../src/contract/invocations.ts';
-import type { Client } from '../../../src/client/index.ts';
+import { createClient, type Client } from '../../../src/client/index.ts';
+import { startService, type ServiceOptions } from '../../../src/service/service.ts';
 import { dataDirectory, test as base } from './service.ts';
 export { collect } from './organization.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
@@ -47,6 +48,17 @@ export const test = base.extend<Fixtures>({
     });
   },
 });
+
+/** The client of a service of its own in the test's data directory. Ends the service, too. */
+export async function startApps(testInfo: TestInfo, options: ServiceOptions = {}) {
+  const service = await startService({ dataDirectory: dataDirectory(testInfo), ...options });
+  const client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  const dispose = async () => {
+    await client[Symbol.asyncDispose]();
+    await service.close();
+  };
+  return { ...client, service, [Symbol.asyncDispose]: dispose };
+}
 
 /** The source of an application. Each action is the source of a function. */
 export function appOf(actions: Record<string, string>, before = ''): string {

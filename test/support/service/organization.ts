@@ -44,3 +44,12 @@ export async function expectRefused(
     }
   }
 }
+
+/** Expects the service to refuse each query such as `limit=0` with 400 and its parameter's name in `details`. */
+export async function expectQueriesRefused(call: Call, path: string, queries: string[]): Promise<void> {
+  for (const query of queries) {
+    const { status, body } = await call('GET', `${path}?${query}`);
+    const details = [{ message: expect.stringContaining(query.split('=')[0]!) }];
+    expect({ status, details: body.details }, query).toMatchObject({ status: 400, details });
+  }
+}

@@ -23,10 +23,7 @@ export const test = base.extend<Fixtures>({
     const failures: string[] = [];
     page.on('pageerror', (error) => failures.push(error.message));
     await use(async ({ key = service.apiKey, hash = '' } = {}) => {
-      await page.goto(`${service.url}/${hash}`);
-      await page.getByLabel('API key').fill(key);
-      await page.getByRole('button', { name: 'Sign in' }).click();
-      await expect(page.getByRole('status').first()).toHaveText('Live');
+      await signInTo(page, { url: service.url, apiKey: key }, hash);
     });
     expect(failures).toEqual([]);
   },
@@ -44,6 +41,18 @@ export const test = base.extend<Fixtures>({
     expect(complaints).toEqual([]);
   },
 });
+
+/** Opens the dashboard of a service, and signs in. */
+export async function signInTo(page: Page, { url, apiKey }: { url: string; apiKey: string }, hash = ''): Promise<void> {
+  await page.goto(`${url}/${hash}`);
+  await page.getByLabel('API key').fill(apiKey);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await expect(page.getByRole('status').first()).toHaveText('Live');
+}
+
+const apps = ['apps', 'apps?tab=deployments', 'apps?tab=invocations'];
+/** The views with lists of stored things. */
+export const lists = ['replays', 'profiles', 'logins', ...apps, 'audit', 'keys'];
 
 /** Text that breaks a view if it becomes HTML or doesn't wrap. */
 export const hostile = `<img src=x onerror="alert('ran')">'"&</script>\u202E${'W'.repeat(150)}`;

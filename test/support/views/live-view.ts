@@ -26,7 +26,8 @@ type Fixtures = {
   connectViewer: (query?: string) => Promise<WebSocket>;
 };
 
-const recorder = `
+/** A page that records its input. */
+export const recorder = `
   <body style="margin: 0; height: 3000px; background: lime"><input style="position: absolute; left: 100px; top: 100px"><input>
   <script>
     window.events = [];
@@ -100,6 +101,11 @@ export const test = base.extend<Fixtures>({
     for (const socket of opened) socket.terminate();
   },
 });
+
+export async function expectEnded(viewer: Page, link: string): Promise<void> {
+  await expect(viewer.getByRole('status')).toHaveText('Ended: the session has ended, or its lease was given back.');
+  expect((await viewer.goto(link))!.status()).toBe(404);
+}
 
 /** The address of a live view's socket. */
 export const socketOf = (link: string) => link.replace('http:', 'ws:').replace('/live?', '/live/socket?');

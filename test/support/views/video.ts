@@ -1,6 +1,5 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { chromium, type Page } from '@playwright/test';
+import { serve } from '../http/serve.ts';
 import { systemChromium } from './chromium.ts';
 
 export type Color = 'black' | 'white' | 'red' | 'lime' | 'blue' | 'yellow' | 'magenta' | 'cyan';
@@ -17,7 +16,7 @@ export type OpenVideo = {
 
 /** Opens a video in a real browser. Throws when it can't be played. */
 export async function openVideo(bytes: Uint8Array, contentType: string): Promise<OpenVideo> {
-  const server = createServer((request, response) => {
+  const server = await serve((request, response) => {
     if (request.url !== '/video')
       return response.setHeader('content-type', 'text/html').end('<video src="/video" preload="auto"></video>');
     const [, first = '0', last = ''] = /^bytes=(\d+)-(\d*)$/.exec(request.headers.range ?? '') ?? [];
@@ -29,16 +28,14 @@ export async function openVideo(bytes: Uint8Array, contentType: string): Promise
     };
     return response.writeHead(206, headers).end(bytes.subarray(start, end + 1));
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const browser = await chromium.launch({ executablePath: await systemChromium() });
   const dispose = async () => {
     await browser.close();
-    server.closeAllConnections();
-    server.close();
+    await server[Symbol.asyncDispose]();
   };
   try {
     const page = await browser.newPage();
-    await page.goto(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`);
+    await page.goto(server.url);
     const { duration, width, height } = await loaded(page);
     return { duration, width, height, colorAt: (second) => colorAt(page, second), [Symbol.asyncDispose]: dispose };
   } catch (error) {
@@ -77,19 +74,8 @@ async function colorAt(page: Page, second: number): Promise<Color> {
     }
     const context = new OffscreenCanvas(1, 1).getContext('2d')!;
     context.drawImage(video, video.videoWidth / 2, video.videoHeight / 2, 1, 1, 0, 0, 1, 1);
-    const bits = Array.from(context.getImageData(0, 0, 1, 1).data.slice(0, 3), (value) => (value > 127 ? 1 : 0)).join(
-      '',
-    );
-    const colors: Record<string, Color> = {
-      '000': 'black',
-      '111': 'white',
-      '100': 'red',
-      '010': 'lime',
-      '001': 'blue',
-      '110': 'yellow',
-      '101': 'magenta',
-      '011': 'cyan',
-    };
-    return colors[bits]!;
+    const [red = 0, green = 0, blue = 0] = context.getImageData(0, 0, 1, 1).data;
+    const bits = (red > 127 ? 4 : 0) + (green > 127 ? 2 : 0) + (blue > 127 ? 1 : 0);
+    return (['black', 'blue', 'lime', 'cyan', 'red', 'magenta', 'yellow', 'white'] as const)[bits]!;
   }, second);
 }
