@@ -46,7 +46,7 @@ test("the package's errors are those that a test can catch", async () => {
 });
 
 /** Names that the package replaces with its own versions of the same thing. */
-const replaced = ['default', 'defineConfig', 'expect', 'test'];
+const replaced = new Set(['default', 'defineConfig', 'expect', 'test']);
 
 for (const [entry, built] of Object.entries({
   'playwright-pool': 'dist/fixtures/index.d.ts',
@@ -56,10 +56,10 @@ for (const [entry, built] of Object.entries({
 })) {
   test(`${entry} gives no name of Playwright another meaning`, () => {
     const ofPlaywright = ['index', 'reporter'].map((name) => `${root}node_modules/@playwright/test/${name}.d.ts`);
-    const names = new Set(ofPlaywright.flatMap((file) => [...exportsOf(file).keys()]));
+    const names = new Set(ofPlaywright.flatMap((file) => Array.from(exportsOf(file).keys())));
     expect([...names]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
     const others = [...exportsOf(`${root}${built}`)].filter(([, file]) => file.startsWith(`${root}dist`));
-    expect(others.map(([name]) => name).filter((name) => names.has(name) && !replaced.includes(name))).toEqual([]);
+    expect(others.map(([name]) => name).filter((name) => names.has(name) && !replaced.has(name))).toEqual([]);
     // A type of this name would hide JavaScript's Proxy.
     expect(others.map(([name]) => name).filter((name) => name in globalThis)).toEqual([]);
   });
