@@ -31,6 +31,7 @@ test('audit shows records newest first, filtered, as a table and as JSON', async
   const rows = lines.map(([, method, path, status]) => `${method} ${path} ${status}`);
   expect(rows).toEqual([`${deleted} 204`, `${missed} 404`, `${created} 201`]);
   expect(lines[1]!.at(-1)).toBe('agent\\u009b31m');
+  expect((await audit('--json --search nobody')).stdout).toContain('"agent\\u009b31m"');
 
   for (const [filters, found] of [
     ['--method POST', [created]],
