@@ -193,7 +193,7 @@ test('follow() delivers each line once through a connection that breaks again an
   await started(direct, (await deployed(direct, source)).id);
 
   await using proxy = await FaultProxy.start(service.url);
-  const cut = { bytes: 60_000, ending: 'reset' } as const;
+  const cut = { bytes: 40_000, ending: 'reset' } as const;
   proxy.plan(/^GET .*\/events/, cut, cut, cut);
   await using client = createClient({ baseURL: proxy.url, apiKey: service.apiKey });
   const { id } = await direct.invocations.create({ app_name: 'app', action_name: 'talk', async: true });
