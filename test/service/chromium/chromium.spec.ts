@@ -214,7 +214,7 @@ test.describe('launching', () => {
       const module = pathToFileURL(path.resolve('build/src/service/chromium/chromium.js')).href;
       const options = { executable, userDataDirectory, headless: true, viewport };
       const program = `
-        import { launchChromium, type LaunchOptions } from ${JSON.stringify(module)};
+        import { launchChromium } from ${JSON.stringify(module)};
         const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
         await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
         console.log('ready');

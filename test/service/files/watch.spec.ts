@@ -303,11 +303,14 @@ for (const [count, speed] of [
 
 /** Runs a script in its own process, with `watch` as a recursive watch of a root. Resolves with its output. */
 async function inProcess(root: string, script: string, ...before: string[]): Promise<string> {
-  const module = fileURLToPath(new URL('../../../build/src/service/files/watches.js', import.meta.url));
+  const [watches, lease] = ['files/watches.js', 'sessions/lease.js'].map((file) =>
+    fileURLToPath(new URL(`../../../build/src/service/${file}`, import.meta.url)),
+  );
   const whole = `
-    const { Watches } = await import(${JSON.stringify(module)});
+    const { Watches } = await import(${JSON.stringify(watches)});
+    const { Lease } = await import(${JSON.stringify(lease)});
     const watches = new Watches();
-    const session = { id: 'session', root: ${JSON.stringify(root)}, hold: new AbortController().signal };
+    const session = { id: 'session', root: ${JSON.stringify(root)}, lease: new Lease('session') };
     const watch = watches.get(session, await watches.start(session, { path: '/', recursive: true }));
     // A watch alone keeps no process alive.
     const alive = setInterval(() => {}, 60_000);

@@ -1,14 +1,11 @@
-import { mkdir } from 'node:fs/promises';
 import { chromium, expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
-import Libsql from 'libsql';
 import { createClient } from '../../../src/client/index.ts';
 import { contract } from '../../../src/contract/contract.ts';
 import { operationsOf } from '../../../src/contract/operation.ts';
-import { startService } from '../../../src/service/service.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
 import { collect, test } from '../../support/service/organization.ts';
-import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
+import type { Call } from '../../support/service/service.ts';
 
 /** Two projects, and calls in each of them. */
 const scoped = test.extend<{ shop: { id: string; call: Call }; blog: { id: string; call: Call } }>({
@@ -264,52 +261,3 @@ scoped(
     expect(await call('POST', `/org/api_keys/${robot.id}/rotate`)).toMatchObject(made);
   },
 );
-
-test('data of the first releases, which had no projects, belongs to the default project', async ({}, testInfo) => {
-  const directory = dataDirectory(testInfo);
-  await mkdir(directory);
-  const config = {
-    size: 1,
-    headless: true,
-    timeout_seconds: 600,
-    stealth: false,
-    kiosk_mode: false,
-    extensions: [],
-    chrome_policy: {},
-  };
-  const before = new Libsql(`${directory}/service.db`);
-  before.exec(`
-    CREATE TABLE pools (id TEXT PRIMARY KEY, name TEXT UNIQUE, config TEXT NOT NULL, created_at INTEGER NOT NULL) STRICT;
-    CREATE TABLE profiles (id TEXT PRIMARY KEY, name TEXT UNIQUE, created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, last_used_at INTEGER) STRICT;
-    CREATE TABLE api_keys (id TEXT PRIMARY KEY, name TEXT NOT NULL, masked_key TEXT NOT NULL, salt TEXT NOT NULL, hash TEXT NOT NULL,
-      created_at INTEGER NOT NULL, expires_at INTEGER, deleted_at INTEGER) STRICT;
-    CREATE TABLE replays (id TEXT PRIMARY KEY, session_id TEXT NOT NULL, token TEXT NOT NULL, started_at INTEGER NOT NULL, finished_at INTEGER,
-      content_type TEXT, failure TEXT, markers TEXT NOT NULL) STRICT;
-    CREATE INDEX replays_of_session ON replays (session_id);
-    ALTER TABLE profiles ADD COLUMN version TEXT;
-    INSERT INTO pools VALUES ('pool-1', 'ci', '${JSON.stringify({ ...config, name: 'ci' })}', 1000);
-    INSERT INTO profiles VALUES ('profile-1', 'ann', 1000, 2000, 3000, 'version-1'), ('profile-2', NULL, 1000, 1000, NULL, NULL);
-    INSERT INTO api_keys VALUES ('key-1', 'service', 'pwp_…abcd', '00', '11', 1000, NULL, NULL), ('key-0', 'service', 'pwp_…efgh', '00', '11', 1, NULL, 2);
-    PRAGMA user_version = 3;
-  `);
-  before.close();
-
-  await using service = await startService({ dataDirectory: directory });
-  const call = callerOf(service);
-  expect((await call('GET', '/browser_pools/ci')).body).toMatchObject({ id: 'pool-1', browser_pool_config: config });
-  expect((await call('GET', '/profiles?name=ann')).body).toEqual([
-    {
-      id: 'profile-1',
-      name: 'ann',
-      created_at: '1970-01-01T00:00:01.000Z',
-      updated_at: '1970-01-01T00:00:02.000Z',
-      last_used_at: '1970-01-01T00:00:03.000Z',
-    },
-  ]);
-  expect((await call('GET', '/profiles')).body).toHaveLength(2);
-  expect((await call('POST', '/profiles', { name: 'ann' })).status).toBe(409);
-  expect((await call('GET', '/org/projects')).body).toMatchObject([{ name: 'default', status: 'active' }]);
-  expect((await call('GET', '/org/api_keys')).body).toMatchObject([
-    { name: 'service', created_by: { name: 'service' } },
-  ]);
-});

@@ -80,23 +80,25 @@ test.describe('leases', () => {
     clock.advance(1);
     expect(await longer).toBeUndefined();
 
-    // One hangs up before the release, another one while it gets the browser.
+    // One hangs up before the release, another one while it gets the browser, which is then replaced.
+    let held = first;
     for (const isLate of [false, true]) {
       const hangUp = new AbortController();
       const gone = acquire(pool, { signal: hangUp.signal });
       const next = acquire(pool);
       if (!isLate) hangUp.abort();
-      pool.release(first.id, true);
+      pool.release(held.id, true);
       if (isLate) hangUp.abort();
       expect(await gone).toBeUndefined();
-      expect(await next).toBe(first);
-      expect(first.alive).toBe(true);
+      held = (await next)!;
+      expect(held.alive).toBe(true);
+      expect(held === first).toBe(!isLate);
       expect(await acquire(pool, { signal: hangUp.signal })).toBeUndefined();
       expect(pools.describe(pool)).toMatchObject({ available_count: 0, acquired_count: 1 });
     }
-    pool.takeBack(first);
-    pool.takeBack(first);
-    expect(first.alive).toBe(false);
+    pool.takeBack(held);
+    pool.takeBack(held);
+    expect(held.alive).toBe(false);
     expect(pool.acquiredCount).toBe(0);
   });
 
