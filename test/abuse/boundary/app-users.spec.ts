@@ -4,7 +4,7 @@ import { mayChangeUser } from '../../../src/service/process/children/system-user
 import { appOf, collect, test } from '../../support/service/apps.ts';
 import { manifestsOf, packedPackage } from '../../support/runs/packages.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsDirectory, sessionsIn } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory, sessionsIn } from '../../support/processes/sessions-directory.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give deployments users of their own');

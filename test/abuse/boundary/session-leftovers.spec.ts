@@ -6,7 +6,7 @@ import pLimit from 'p-limit';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { processesWith } from '../../support/processes/processes.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 import { shellIn, test } from '../../support/service/session-processes.ts';
 import { stateOf } from './tree-state.ts';
 

@@ -5,7 +5,7 @@ import type { Client } from '../../../src/client/index.ts';
 import { commandLine } from '../../support/processes/processes.ts';
 import { reading, runningCount, shellIn, uniqueSleep } from '../../support/service/session-processes.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 import { test } from '../shared-service.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');

@@ -7,7 +7,7 @@ import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { callerOf, type TestService } from '../../support/service/service.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 import { openDirectory } from '../../support/processes/open-directory.ts';
 import { processFile } from '../../support/processes/processes.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';

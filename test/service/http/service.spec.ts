@@ -13,7 +13,7 @@ import { expectNoProcessWith, processesWith } from '../../support/processes/proc
 import { callerOf, dataDirectory, test, type TestService } from '../../support/service/service.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 
 test('a service without a data directory leaves no files behind', async () => {
   await using temporary = await ownTemporaryDirectory();

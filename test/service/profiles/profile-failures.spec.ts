@@ -17,7 +17,7 @@ import {
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsIn } from '../../support/service/sessions-directory.ts';
+import { sessionsIn } from '../../support/processes/sessions-directory.ts';
 
 /** Mounts a file system of this size, in MiB, at a directory. */
 const test = base.extend<{ mountDisk: (directory: string, megabytes: number) => void }>({

@@ -18,7 +18,7 @@ import {
   test,
 } from '../../support/service/profiles.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsIn } from '../../support/service/sessions-directory.ts';
+import { sessionsIn } from '../../support/processes/sessions-directory.ts';
 
 test('saves a profile before it answers the end of the session, and the next session starts from it', async ({
   call,

@@ -10,7 +10,7 @@ import { showUntilWritten, startRecording, test, videoOf } from '../../support/v
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 
 /** A page that always changes and compresses badly. */
 const noise = `data:text/html,<body style="margin:0"><canvas width=640 height=360></canvas><script>

@@ -11,7 +11,7 @@ import { expectNoProcessWith, processesWith, sendSignal } from '../../support/pr
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
-import { sessionsDirectory } from '../../support/service/sessions-directory.ts';
+import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 
 /** A life of the service, as a process of its own. */
 type Life = { cli: CliProcess; url: string; apiKey: string; call: Call; kill: () => Promise<void> };

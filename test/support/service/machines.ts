@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { startService, type Service, type ServiceOptions } from '../../../src/service/service.ts';
-import { sessionsDirectory } from './sessions-directory.ts';
+import { sessionsDirectory } from '../processes/sessions-directory.ts';
 
 /** The number of machines that the acceptance of one service runs against, behind a control plane. */
 const count = Number(process.env['PLAYWRIGHT_POOL_TEST_MACHINES'] ?? 0);
