@@ -1,3 +1,4 @@
+import { wrongScheme } from '../client/wrong-scheme.ts';
 import { CommandError } from './command-error.ts';
 import type { ServiceAddress } from './connection.ts';
 
@@ -10,13 +11,16 @@ export async function dashboardRequest(
   [method, path]: readonly ['GET' | 'POST', string],
   { signal, project }: { signal: AbortSignal; project?: string | undefined },
 ): Promise<Response> {
-  const response = await fetch(`${baseURL.replace(/\/+$/, '')}${path}`, {
+  const url = `${baseURL.replace(/\/+$/, '')}${path}`;
+  const response = await fetch(url, {
     method,
     headers: { authorization: `Bearer ${apiKey}`, ...(project && { 'x-kernel-project-id': project }) },
     signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeout)]),
     redirect: 'error',
-  }).catch((error: unknown) => {
+  }).catch(async (error: unknown) => {
     const { message, cause } = error as Error & { cause?: { code?: string } };
+    const wrong = await wrongScheme(new URL(url), cause?.code, signal);
+    if (wrong) throw new CommandError(`${wrong.problem}. ${wrong.advice}`);
     throw new CommandError(`the service at ${baseURL} doesn't answer (${cause?.code ?? message}): check that it runs`);
   });
   const { status } = response;

@@ -6,7 +6,7 @@ import type { Segments } from './multipart.ts';
 import type { Call, Settings } from './request.ts';
 import type { Answer, Reader } from './response.ts';
 import { withRetries } from './retry.ts';
-import { transportError } from './transport-error.ts';
+import { sendError } from './transport-error.ts';
 
 /** Sends a call, with retries, and reads its answer. Destroys the body's streams in the end, even unsent ones. */
 export async function perform(settings: Settings, call: Call, read: Reader): Promise<unknown> {
@@ -57,7 +57,7 @@ async function send({ pool }: Settings, call: Call, deadline: Deadline): Promise
       bodyTimeout: pauseLimit,
     });
   } catch (error) {
-    throw transportError(error, call);
+    throw await sendError(error, call, deadline);
   } finally {
     deadline.pause();
   }

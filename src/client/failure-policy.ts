@@ -1,4 +1,5 @@
 import { CallTimeoutError, ConnectionError, ServiceError } from './errors.ts';
+import { isOfWrongScheme } from './wrong-scheme.ts';
 
 /**
  * Decides how to react to a failed call. The client uses `resend`. The fixtures that lease browsers use all other
@@ -22,7 +23,7 @@ const policies = {
   // For example ECONNREFUSED: nothing was sent.
   neverConnected:  { resend: 'any',        askAgain: 'while-outage',   mayHaveWorked: false, replace: true,  outage: true },
   connectionBroke: { resend: 'repeatable', askAgain: 'while-outage',   mayHaveWorked: true,  replace: true,  outage: true },
-  // An unknown host, or a closed client.
+  // An unknown host, `http:` to a port with TLS or the other way round, or a closed client.
   hopeless:        { resend: 'none',       askAgain: 'never',          mayHaveWorked: true,  replace: true,  outage: true },
   noAnswer:        { resend: 'none',       askAgain: 'never',          mayHaveWorked: true,  replace: true,  outage: true },
   // 502, 503 and 504 without an error code: a proxy whose service doesn't answer.
@@ -70,7 +71,7 @@ export function isOfClosedClient({ code }: { code: string | undefined }): boolea
 function situationOf(error: unknown): keyof typeof policies {
   if (error instanceof CallTimeoutError) return 'noAnswer';
   if (error instanceof ConnectionError) {
-    if (error.code === 'ENOTFOUND' || isOfClosedClient(error)) return 'hopeless';
+    if (error.code === 'ENOTFOUND' || isOfWrongScheme(error) || isOfClosedClient(error)) return 'hopeless';
     return neverConnected.has(error.code) ? 'neverConnected' : 'connectionBroke';
   }
   if (!(error instanceof ServiceError)) return 'other';

@@ -192,13 +192,13 @@ test('gives advice for a service without TLS, for one with TLS only, and for an 
   connect,
 }) => {
   const plain = await serve();
-  const noTls = await errorOf(
-    connect({ url: plain.url.replace('http:', 'https:') }, { maxRetries: 0 }).profiles.retrieve('x'),
-  );
+  const toPlain = plain.url.replace('http:', 'https:');
+  const noTls = await errorOf(connect({ url: toPlain }).profiles.retrieve('x'));
   expect(noTls).toBeInstanceOf(ConnectionError);
-  expect(noTls).toMatchObject({
-    message: expect.stringMatching(/^[^\n]*\. The server does not use TLS\. Check whether .* "http:"$/),
-  });
+  expect((noTls as Error).message).toBe(
+    `port ${new URL(plain.url).port} of 127.0.0.1 doesn't speak TLS (GET ${toPlain}/profiles/x). Write "http:" instead of "https:" in the base URL`,
+  );
+  expect(plain.connections).toBe(1);
 
   await using secure = createSecureServer({ cert: certificate, key: privateKey });
   await once(secure.listen(0, '127.0.0.1'), 'listening');
@@ -209,13 +209,19 @@ test('gives advice for a service without TLS, for one with TLS only, and for an 
     message: expect.stringMatching(/\. Check the certificate of the service\. .* NODE_EXTRA_CA_CERTS to .*$/),
   });
 
-  const noHTTPS = await errorOf(
-    connect({ url: url.replace('https:', 'http:') }, { maxRetries: 0 }).profiles.retrieve('x'),
-  );
-  expect(noHTTPS).toMatchObject({
-    name: 'ConnectionError',
-    message: expect.stringContaining('it must begin with "https:" if the server uses TLS'),
-  });
+  let connections = 0;
+  secure.on('connection', () => connections++);
+  const toTls = url.replace('https:', 'http:');
+  for (const minVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
+    secure.setSecureContext({ cert: certificate, key: privateKey, minVersion });
+    const noHTTPS = await errorOf(connect({ url: toTls }).profiles.retrieve('x'));
+    expect(noHTTPS).toMatchObject({ name: 'ConnectionError', code: 'ERR_SSL_HTTP_REQUEST' });
+    expect((noHTTPS as Error).message).toBe(
+      `port ${new URL(url).port} of 127.0.0.1 speaks TLS (GET ${toTls}/profiles/x). Write "https:" instead of "http:" in the base URL`,
+    );
+  }
+  // The call, which isn't repeated, and the question whether the server speaks TLS.
+  expect(connections).toBe(4);
 });
 
 test('throws a ConnectionError if the server does not speak HTTP', async ({ connect }) => {

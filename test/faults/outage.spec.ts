@@ -9,6 +9,7 @@ import { patiently } from '../../fixtures/lease/patience.ts';
 import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
+import { makeAuthority } from '../support/certificates.ts';
 import { expect, leasingFrom, test } from '../support/fault-runs.ts';
 import type { RunResult } from '../support/playwright-run.ts';
 import { openDirectory } from '../support/open-directory.ts';
@@ -50,6 +51,23 @@ test('the first test explains that the service is unreachable, and the others fa
     'three',
     'four',
   ]);
+});
+
+test('says at once that the service speaks TLS if its URL begins with http:', async ({ run }, testInfo) => {
+  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
+  const { cert, key } = makeAuthority().issue({ addresses: ['127.0.0.1'] });
+  writeFileSync(tls.cert, cert);
+  writeFileSync(tls.key, key);
+  await using service = await startService({ tls });
+  const result = await run({
+    files: { 'scheme.spec.ts': suite },
+    ...leasingFrom(service.url.replace('https:', 'http:')),
+  });
+  const attempts = Object.values(result.results).map(([attempt]) => attempt!);
+  expect(attempts[0]?.error?.message).toContain(`port ${new URL(service.url).port} of 127.0.0.1 speaks TLS (`);
+  expect(attempts[0]?.error?.message).toContain('. Write "https:" instead of "http:" in the base URL');
+  // An outage would be waited for: 5 s and more.
+  expect(Number(reasonsIn(result, 'took')[0])).toBeLessThan(5000);
 });
 
 test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ run }) => {

@@ -86,6 +86,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
     may: [
       '../contract/contract.ts',
       '../client/index.ts',
+      '../client/wrong-scheme.ts',
       '../service/service.ts',
       '../service/process/b.ts',
       '../archive/index.ts',

@@ -94,6 +94,14 @@ test('commands and the live view work over https with a certificate of a private
   expect((await distrusting.exited).code).not.toBe(0);
   expect(distrusting.output).toContain('NODE_EXTRA_CA_CERTS');
 
+  const plainly = { ...trusting, PLAYWRIGHT_POOL_BASE_URL: url.replace('https:', 'http:') };
+  for (const command of [['sessions', 'list'], ['top', '--once'], ['doctor']]) {
+    const refused = new CliProcess(command, { env: plainly });
+    expect((await refused.exited).code).not.toBe(0);
+    expect(refused.output).toContain(`port ${new URL(url).port} of 127.0.0.1 speaks TLS`);
+    expect(refused.output).toContain('Write "https:" instead of "http:" in the base URL');
+  }
+
   const viewer = await chromium.launch({ executablePath: await systemChromium() });
   const view = await viewer.newPage({ ignoreHTTPSErrors: true });
   const opened = view.waitForEvent('websocket');
