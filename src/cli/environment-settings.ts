@@ -2,9 +2,16 @@ import type { Command, Option } from 'commander';
 
 const prefix = 'PLAYWRIGHT_POOL_';
 
+/** The environment without this package's empty variables, which count as unset: CI sets a variable without a value to ''. */
+export function setVariables(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  return Object.fromEntries(
+    Object.entries(env).filter(([name, value]) => !name.startsWith(prefix) || value?.trim() !== ''),
+  );
+}
+
 /**
  * Makes each option of a command available as an environment variable, too: `--max-sessions` as
- * PLAYWRIGHT_POOL_MAX_SESSIONS. The command line wins. Empty variables count as unset.
+ * PLAYWRIGHT_POOL_MAX_SESSIONS. The command line wins.
  */
 export function withEnvironment(command: Command, env: NodeJS.ProcessEnv): Command {
   return command.hook('preAction', () => {

@@ -37,7 +37,7 @@ export async function diff(
   signal: AbortSignal,
 ): Promise<void> {
   const settings = {
-    executable: options.chromium,
+    executable: options.chromium ?? env['PLAYWRIGHT_POOL_CHROMIUM']?.trim(),
     ...(!options.sandbox && { sandbox: false }),
     environment: env,
     signal,

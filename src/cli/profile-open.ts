@@ -23,7 +23,7 @@ export async function openCopy(
     const chromium = await startLocalChromium({
       userDataDirectory,
       headless,
-      executable: options.chromium,
+      executable: options.chromium ?? env['PLAYWRIGHT_POOL_CHROMIUM']?.trim(),
       ...(!options.sandbox && { sandbox: false }),
       environment: env,
       signal,

@@ -127,6 +127,6 @@ const whichProfile =
 
 function chromiumOptions(command: Command): Command {
   return command
-    .addOption(new Option('--chromium <file>', 'the Chromium to run').env('PLAYWRIGHT_POOL_CHROMIUM'))
+    .option('--chromium <file>', 'the Chromium to run (default: PLAYWRIGHT_POOL_CHROMIUM)')
     .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one");
 }

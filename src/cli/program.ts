@@ -8,6 +8,7 @@ import { dashboardCommand } from './dashboard.ts';
 import { deployCommand } from './deploy.ts';
 import { deploymentsCommand } from './deployments.ts';
 import { doctorCommand } from './doctor.ts';
+import { setVariables } from './environment-settings.ts';
 import { initCommand } from './init.ts';
 import { invocationsCommand } from './invocations.ts';
 import { invokeCommand } from './invoke.ts';
@@ -29,7 +30,8 @@ const exitCodesText = `
 Exit codes: 0 done, 1 failed, 2 called wrongly, 3 there is no result yet, 130 interrupted. The help of a command names its other exit codes.`;
 
 /** Runs the command in `args` and prints its error. Returns the exit code. The service of `serve` then keeps running. */
-export async function run(args: readonly string[], env: NodeJS.ProcessEnv): Promise<number> {
+export async function run(args: readonly string[], environment: NodeJS.ProcessEnv): Promise<number> {
+  const env = setVariables(environment);
   try {
     await programOf(env).parseAsync(args, { from: 'user' });
     return 0;

@@ -232,6 +232,11 @@ test('doctor starts the embedded service and a browser to check them', async ({ 
   const env = {
     PLAYWRIGHT_POOL_BASE_URL: '',
     PLAYWRIGHT_POOL_API_KEY: '',
+    PLAYWRIGHT_POOL_CHROMIUM: '',
+    PLAYWRIGHT_POOL_NAME: '',
+    PLAYWRIGHT_POOL_PROJECT: '',
+    PLAYWRIGHT_POOL_TRANSPORT: '',
+    PLAYWRIGHT_POOL_REAPER: ' ',
     PLAYWRIGHT_POOL_DATA_DIR: testInfo.outputPath('data'),
   };
   const { code, stdout } = await cli(['doctor'], { cwd, env });

@@ -119,7 +119,10 @@ test('profile diff reads local storage from the log and the compressed tables of
   );
 });
 
-test('profile diff compares preferences and extensions', async ({ run }, testInfo) => {
+test('profile diff compares preferences and extensions, also with variables that are empty', async ({
+  run,
+}, testInfo) => {
+  const empty = { PLAYWRIGHT_POOL_CHROMIUM: '', PLAYWRIGHT_POOL_PROJECT: '', PLAYWRIGHT_POOL_DATA_DIR: '' };
   const id = 'abcdefghijklmnopabcdefghijklmnop';
   const userData = async (name: string, preferences: object, version?: string) => {
     const profile = testInfo.outputPath(name, 'Default');
@@ -142,7 +145,7 @@ test('profile diff compares preferences and extensions', async ({ run }, testInf
   await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
   await userData('three', {}, '1.3');
   const compare = async (a: string, b: string) =>
-    JSON.parse((await run(['diff', a, b, '--json', '--show-values'])).stdout);
+    JSON.parse((await run(['diff', a, b, '--json', '--show-values'], empty)).stdout);
   expect(await compare('./one', './two')).toEqual({
     equal: false,
     cookies: nothing,
