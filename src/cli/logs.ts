@@ -4,6 +4,7 @@ import type { Client, DeploymentEvent, InvocationEvent } from '../client/index.t
 import { CommandError } from './command-error.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
+import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
 type Events = AsyncIterable<DeploymentEvent | InvocationEvent>;
@@ -39,7 +40,7 @@ async function printLogs(
 ): Promise<void> {
   for await (const event of await eventsOf(client, id, since, signal)) {
     const isState = event.event === 'deployment_state' || event.event === 'invocation_state';
-    if (json) console.log(JSON.stringify(event));
+    if (json) printJSON(event, { inOneLine: true });
     else if (event.event === 'log')
       console.log(`${styled(process.stdout, 'dim', event.timestamp)} ${printable(event.message)}`);
     else if (isState && event.message !== undefined) console.error(printable(event.message));

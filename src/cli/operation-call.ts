@@ -176,7 +176,7 @@ async function printAnswer(value: unknown, { output }: CallOptions, signal: Abor
     if (output !== undefined) await saveBytes(bytes, output, `Writing ${output}`, signal);
     else await pipeline(bytes.stream, process.stdout, { signal, end: false });
   } else if (typeof value === 'object' && value !== null && Symbol.asyncIterator in value) {
-    for await (const item of value as AsyncIterable<unknown>) console.log(JSON.stringify(item));
+    for await (const item of value as AsyncIterable<unknown>) printJSON(item, { inOneLine: true });
   } else {
     printJSON(value);
   }

@@ -1,3 +1,5 @@
+import { printable } from './terminal.ts';
+
 /** The columns of a table: for each head, the field of an item, or a function that computes the cell. */
 export type Columns<T> = Record<string, string | ((item: T) => string | number | null | undefined)>;
 
@@ -15,7 +17,7 @@ export async function printList<T>(
   for (const line of tableLines(items, columns)) console.log(line);
 }
 
-/** Prints a value as indented JSON. */
-export function printJSON(value: unknown): void {
-  console.log(JSON.stringify(value, undefined, 2));
+/** Prints a value as JSON, indented unless it is `inOneLine`. Escapes the control characters that JSON allows. */
+export function printJSON(value: unknown, { inOneLine = false } = {}): void {
+  console.log(JSON.stringify(value, undefined, inOneLine ? 0 : 2).replaceAll(/[\u007F-\u009F]/g, printable));
 }

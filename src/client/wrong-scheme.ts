@@ -4,14 +4,14 @@ import { connect } from 'node:tls';
 /** OpenSSL's error code for plain HTTP to a port with TLS. */
 const httpToTLS = 'ERR_SSL_HTTP_REQUEST';
 /** OpenSSL's error codes for TLS to a port with plain HTTP. */
-const tlsToHTTP = ['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG'];
+const tlsToHTTP = new Set(['ERR_SSL_WRONG_VERSION_NUMBER', 'ERR_SSL_PACKET_LENGTH_TOO_LONG']);
 /** A server with TLS ends a plain connection without an answer. */
-const brokenOff = ['UND_ERR_SOCKET', 'ECONNRESET'];
+const brokenOff = new Set(['UND_ERR_SOCKET', 'ECONNRESET']);
 /** In milliseconds. */
 const handshakeTimeout = 2000;
 
 export function isOfWrongScheme({ code = '' }: { code: string | undefined }): boolean {
-  return code === httpToTLS || tlsToHTTP.includes(code);
+  return code === httpToTLS || tlsToHTTP.has(code);
 }
 
 /**
@@ -25,13 +25,13 @@ export async function wrongScheme(
 ): Promise<{ code: string; problem: string; advice: string } | undefined> {
   if (code === undefined) return undefined;
   const host = hostname.replaceAll(/[[\]]/g, '');
-  if (protocol === 'https:' && tlsToHTTP.includes(code))
+  if (protocol === 'https:' && tlsToHTTP.has(code))
     return {
       code,
       problem: `port ${port || 443} of ${host} doesn't speak TLS`,
       advice: 'Write "http:" instead of "https:" in the base URL',
     };
-  if (protocol !== 'http:' || !brokenOff.includes(code) || !(await speaksTLS(host, Number(port || 80), signal)))
+  if (protocol !== 'http:' || !brokenOff.has(code) || !(await speaksTLS(host, Number(port || 80), signal)))
     return undefined;
   return {
     code: httpToTLS,

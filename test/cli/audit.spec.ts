@@ -37,6 +37,7 @@ test('audit shows records newest first, filtered, as a table and as JSON', async
     ['POST', '/profiles', '201'],
   ]);
   expect(lines[1]!.at(-1)).toBe('agent\\u009b31m');
+  expect((await audit('--json', '--search', 'nobody')).stdout).toContain('"agent\\u009b31m"');
 
   const mine = ['--search', '/profiles'];
   expect(paths(await audit('--json', ...mine, '--method', 'POST'))).toEqual(['POST /profiles']);

@@ -136,7 +136,9 @@ export class SystemUsers {
     if (!sharesDirectories) return;
     // The user itself removes them: root could be led to another file by a link.
     const own = directory.replaceAll(/[*?[\]\\]/g, String.raw`\$&`);
-    const files = [...sharedDirectories, '-path', own, '-prune', '-o', '-user', String(uid)];
+    // Others remove files at the same time.
+    const paths = [...sharedDirectories, '-ignore_readdir_race'];
+    const files = [...paths, '-path', own, '-prune', '-o', '-user', String(uid)];
     await run('find', [...files, '-exec', 'rm', '-rf', '--', '{}', '+'], { uid, gid }).catch(() => {});
     await run('ipcrm', ['--all'], { uid, gid }).catch(() => {});
     const { stdout } = await run('find', [...files, '-print', '-quit']).catch((error: unknown) => ({
