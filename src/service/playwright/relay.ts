@@ -46,7 +46,7 @@ export function relay(
   host.on('message', (data: Buffer, isBinary) => {
     if (client.readyState !== WebSocket.OPEN) return;
     try {
-      waiting.take(data.length, { isOneMessage: waiting.isEmpty });
+      waiting.take(data.length, { isOneMessage: waiting.isUncounted });
     } catch (error) {
       close(client, 1008, (error as OverBudget).closeReason);
       host.terminate();

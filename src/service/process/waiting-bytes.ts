@@ -67,6 +67,8 @@ export class Claim {
   readonly #budget: Budget;
   #onEnd = () => {};
   #held = 0;
+  /** Bytes of messages that count for the project only. */
+  #messages = 0;
   #isEnded = false;
 
   constructor(budget: Budget) {
@@ -80,9 +82,9 @@ export class Claim {
     else this.#onEnd = callback;
   }
 
-  /** Whether it holds no bytes. */
-  get isEmpty(): boolean {
-    return this.#held === 0;
+  /** Whether none of its bytes count. */
+  get isUncounted(): boolean {
+    return this.#held <= uncounted;
   }
 
   /** Whether no budget would be exceeded. */
@@ -92,8 +94,7 @@ export class Claim {
 
   /**
    * Counts bytes before they are kept. Throws `OverBudget` if a budget is used up and no newer call can be refused.
-   * `isOneMessage`: all bytes of this claim are one message. It can't be split, and may be larger than the session's
-   * budget.
+   * `isOneMessage`: all counted bytes of this claim are one message. It can't be split, and counts for the project only.
    */
   take(bytes: number, { isOneMessage = false }: { isOneMessage?: boolean } = {}): void {
     const growth = this.#growth(bytes);
@@ -104,6 +105,7 @@ export class Claim {
       newest.#refuse(error);
     }
     this.add(bytes);
+    if (isOneMessage) this.#leaveOut(growth);
   }
 
   /** Counts bytes that are in memory already. */
@@ -116,7 +118,9 @@ export class Claim {
 
   /** Call when bytes have left or were dropped. */
   release(bytes: number): void {
-    if (!this.#isEnded) this.add(-Math.min(bytes, this.#held));
+    if (this.#isEnded) return;
+    this.#leaveOut(-Math.min(bytes, this.#messages));
+    this.add(-Math.min(bytes, this.#held));
   }
 
   /** Releases all bytes. Later calls count nothing. */
@@ -135,6 +139,11 @@ export class Claim {
     tell?.(error);
   }
 
+  #leaveOut(bytes: number): void {
+    this.#messages += bytes;
+    this.#budget.messages += bytes;
+  }
+
   #growth(bytes: number): number {
     return Math.max(0, this.#held + bytes - uncounted) - Math.max(0, this.#held - uncounted);
   }
@@ -149,6 +158,8 @@ class Budget {
   readonly most: number;
   readonly claims = new Set<Claim>();
   used = 0;
+  /** Bytes that count for the whole only. */
+  messages = 0;
   readonly #whole: Budget | undefined;
   readonly #parts = new Map<string, Budget>();
 
@@ -176,7 +187,7 @@ class Budget {
   }
 
   exceededBy(bytes: number, isOneMessage: boolean): Budget | undefined {
-    if (!isOneMessage && this.used + bytes > this.most) return this;
+    if (!isOneMessage && this.used - this.messages + bytes > this.most) return this;
     return this.#whole?.exceededBy(bytes, false);
   }
 

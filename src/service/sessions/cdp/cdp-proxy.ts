@@ -157,7 +157,7 @@ class ClientSide {
     if (this.#waitingBytes - first > mostWaiting)
       return this.#end(client, 1008, `more than ${mostWaiting / 1024 / 1024} MiB wait for this client to read them`);
     try {
-      this.#claim?.take(frame.length, { isOneMessage: this.#claim.isEmpty });
+      this.#claim?.take(frame.length, { isOneMessage: this.#claim.isUncounted });
     } catch (error) {
       return this.#end(client, 1008, (error as OverBudget).closeReason);
     }
