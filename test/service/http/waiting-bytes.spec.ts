@@ -45,6 +45,23 @@ test('refuses the newest call of the session that has the most, and the call tha
   expect(refused).toEqual(['second 429']);
 });
 
+test('a message on its way counts for the project only, so that another of its size can wait behind it', () => {
+  const budgets = new WaitingBytes(small);
+  const claim = budgets.claim({ projectId: 'a', sessionId: '1' });
+  claim.take(uncounted);
+  expect(claim.isUncounted).toBe(true);
+  claim.take(1.4 * MiB, { isOneMessage: true });
+  expect(claim.isUncounted).toBe(false);
+  claim.take(1.2 * MiB);
+  expect(() => claim.take(0.5 * MiB)).toThrow(/the project budget/);
+  claim.release(uncounted + 1.4 * MiB);
+  expect(() => claim.take(0.9 * MiB)).toThrow(/the session budget/);
+  claim.release(1.2 * MiB);
+  claim.take(2 * MiB);
+  claim.end();
+  expect(budgets.total).toBe(0);
+});
+
 test("a browser's answer above a budget becomes an error that names it, and later answers arrive", async () => {
   const budgets = new WaitingBytes(small);
   const [fromBrowser, toBrowser] = [new PassThrough(), new PassThrough()];
