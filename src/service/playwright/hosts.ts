@@ -132,8 +132,7 @@ export class PlaywrightHosts {
       void process.ended.then(() => removeTree(directory)).catch(() => {});
       await mkdir(directory, { mode: 0o700 });
       await isolatedUser?.own(directory);
-      const names = ['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'];
-      const environment = Object.fromEntries(names.map((name) => [name, directory]));
+      const environment = Object.fromEntries(directories.map((name) => [name, directory]));
       await process.joinSession({ user: isolatedUser?.user, directory, environment });
       return new SessionHost(process, this.#clock);
     } catch (error) {
@@ -174,6 +173,15 @@ export class PlaywrightHosts {
     return host;
   }
 }
+
+/**
+ * Variables with directories that a host writes to. Playwright 1.61 computes the directory for its list of browsers while
+ * it loads, before the host runs as its user. The last variable replaces that directory.
+ */
+const directories = [
+  ...['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'],
+  'PWTEST_SERVER_REGISTRY',
+];
 
 /** Connects the host to the session's browser. */
 async function publishOn(
