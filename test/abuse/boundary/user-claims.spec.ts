@@ -1,4 +1,6 @@
-import { chmod, chown, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmod, chown, mkdtemp, readdir, rm, rmdir, writeFile } from 'node:fs/promises';
 import { existsSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -35,6 +37,24 @@ test("the end of a user without namespaces removes its files in /tmp, but not th
   expect(await readdir(own.directory)).toEqual(['file']);
   await rm(directory, { recursive: true });
   await users.release(user);
+});
+
+test('a user ends although others remove directories from /tmp at the same moment', async () => {
+  const churn = `for (;;) { const made = Array.from({ length: 50 }, () => fs.mkdtempSync('/tmp/churn-'));
+    for (const each of made) fs.rmdirSync(each); process.stdout.write('.'); }`;
+  using others = spawn(process.execPath, ['--eval', churn], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(others.stdout, 'data');
+  const users = await SystemUsers.open(defaultUids);
+  const directory = await mkdtemp('/tmp/own-');
+  for (let round = 0; round < 5; round += 1) {
+    const user = await users.take(directory);
+    await users.end(user, { sharesDirectories: true, directory });
+    await users.release(user);
+  }
+  others.kill();
+  await once(others, 'exit');
+  await rm(directory, { recursive: true });
+  for (const name of await readdir('/tmp')) if (name.startsWith('churn-')) await rmdir(path.join('/tmp', name));
 });
 
 /** Gives a directory, with a file in it, to a user. */

@@ -136,16 +136,11 @@ export class SystemUsers {
     if (!sharesDirectories) return;
     // The user itself removes them: root could be led to another file by a link.
     const own = directory.replaceAll(/[*?[\]\\]/g, String.raw`\$&`);
-    // Others remove files at the same time.
-    const paths = [...sharedDirectories, '-ignore_readdir_race'];
-    const files = [...paths, '-path', own, '-prune', '-o', '-user', String(uid)];
+    const files = [...sharedDirectories, '-path', own, '-prune', '-o', '-user', String(uid)];
     await run('find', [...files, '-exec', 'rm', '-rf', '--', '{}', '+'], { uid, gid }).catch(() => {});
     await run('ipcrm', ['--all'], { uid, gid }).catch(() => {});
-    const { stdout } = await run('find', [...files, '-print', '-quit']).catch((error: unknown) => ({
-      stdout: String(error),
-    }));
-    if (stdout !== '')
-      throw new Error(`the user id ${uid} isn't given out again, because a file is left: ${stdout.trim()}`);
+    const left = await filesFoundBy([...files, '-print', '-quit']);
+    if (left !== '') throw new Error(`the user id ${uid} isn't given out again, because a file is left: ${left}`);
   }
 
   /** Lets others use the id. Its processes must have ended, and its directory must be gone. */
@@ -275,4 +270,18 @@ async function beginning(file: string): Promise<string> {
 /** Kills all processes of a user in one system call, so that none can start another one. */
 function killAtOnce(uid: number): void {
   spawnSync('/bin/sh', ['-c', 'kill -9 -1'], { uid, gid: uid, stdio: 'ignore' });
+}
+
+/** The output of `find`. Others remove files while it searches, so it may miss them. Its other errors are in the result. */
+async function filesFoundBy(args: string[]): Promise<string> {
+  const vanished = 'No such file or directory';
+  try {
+    const { stdout } = await run('find', args, { env: { ...process.env, LC_ALL: 'C' } });
+    return stdout.trim();
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: unknown; stdout: string; stderr: string };
+    if (code !== 1) return String(error);
+    const problems = stderr.split('\n').filter((line) => !line.endsWith(vanished));
+    return [stdout, ...problems].join('\n').trim();
+  }
 }
