@@ -15,7 +15,7 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli');
 const execute = promisify(execFile);
 const key = 'key-of-the-containers';
-const fewCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETGID', 'SETUID'].map(
+const fewCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETFCAP', 'SETGID', 'SETUID'].map(
   (name) => `--cap-add=${name}`,
 );
 

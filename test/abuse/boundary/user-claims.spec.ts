@@ -44,7 +44,7 @@ test('a user ends although others remove directories from /tmp at the same momen
     for (const each of made) fs.rmdirSync(each); process.stdout.write('.'); }`;
   using others = spawn(process.execPath, ['--eval', churn], { stdio: ['ignore', 'pipe', 'inherit'] });
   await once(others.stdout, 'data');
-  const users = await SystemUsers.open(defaultUids);
+  const users = await SystemUsers.open({ first: 64_000, last: 64_009 });
   const directory = await mkdtemp('/tmp/own-');
   for (let round = 0; round < 5; round += 1) {
     const user = await users.take(directory);

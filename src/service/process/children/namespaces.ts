@@ -65,8 +65,7 @@ export class Namespaces {
     if (options.within) return await Namespaces.#open(options, options.within.#hasOwnProc);
     try {
       return await Namespaces.#open(options, true);
-    } catch (error) {
-      if (!isRoot) throw error;
+    } catch {
       return await Namespaces.#open(options, false);
     }
   }
