@@ -179,7 +179,13 @@ export class PlaywrightHosts {
  * it loads, before the host runs as its user. The last variable replaces that directory.
  */
 const directories = [
-  ...['HOME', 'TMPDIR', 'TEMP', 'TMP', 'XDG_CACHE_HOME', 'XDG_RUNTIME_DIR', 'LOCALAPPDATA'],
+  'HOME',
+  'TMPDIR',
+  'TEMP',
+  'TMP',
+  'XDG_CACHE_HOME',
+  'XDG_RUNTIME_DIR',
+  'LOCALAPPDATA',
   'PWTEST_SERVER_REGISTRY',
 ];
 
