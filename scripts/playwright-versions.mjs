@@ -98,6 +98,7 @@ function playwright(args, options) {
 function typeArguments() {
   const examples = readdirSync(join(copy.directory, 'examples'), { recursive: true });
   const files = examples.filter((name) => name.endsWith('.ts')).map((name) => join('examples', name));
-  const settings = '--noEmit --strict --module nodenext --target es2023 --types node --skipLibCheck --ignoreConfig';
+  const settings =
+    '--noEmit --strict --module nodenext --target es2023 --types node --skipLibCheck --ignoreConfig --allowImportingTsExtensions';
   return [...settings.split(' '), ...files];
 }
