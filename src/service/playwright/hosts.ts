@@ -42,7 +42,10 @@ class SessionHost {
   }
 }
 
-/** The browser's CDP URL, and the directory for its downloads and videos, which the host creates, and the client's lease. */
+/**
+ * The browser's CDP URL, the directory for its downloads and videos, and the client's lease. The host creates the
+ * directory.
+ */
 type PublishOptions = { cdpUrl: string; artifactsDirectory: string; lease: Lease };
 /** The address for one client of Playwright's protocol. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
