@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Libsql from 'libsql';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
-import { migrations } from './migrations.ts';
+import { firstVersion, migrations } from './migrations.ts';
 
 export type Database = Libsql.Database;
 export type Statement = Libsql.Statement;
@@ -96,15 +96,21 @@ export function inTransaction<T>(database: Database, work: () => T): T {
 
 function migrate(database: Database, file: string | undefined): void {
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
-  if (version > migrations.length) {
+  const newest = firstVersion + migrations.length - 1;
+  if (version > newest) {
     throw new Error(
-      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${migrations.length}: use a newer release, or another data directory`,
+      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${newest}: use a newer release, or another data directory`,
     );
   }
-  for (let next = version; next < migrations.length; next += 1) {
+  if (version > 0 && version < firstVersion) {
+    throw new Error(
+      `the database ${file} has version ${version}, of a playwright-pool before its first release: use another data directory`,
+    );
+  }
+  for (let next = version === 0 ? 0 : version - firstVersion + 1; next < migrations.length; next += 1) {
     inTransaction(database, () => {
       database.exec(migrations[next]!);
-      database.exec(`PRAGMA user_version = ${next + 1}`);
+      database.exec(`PRAGMA user_version = ${firstVersion + next}`);
     });
   }
 }

@@ -1,4 +1,7 @@
-/** SQL statements: the entry at index n brings a database from version n to n + 1. Released entries never change. */
+/** The version that the first entry of `migrations` makes. The smaller numbers were used before the first release. */
+export const firstVersion = 14;
+
+/** SQL statements: each entry brings a database to the next version. Released entries never change. */
 export const migrations: readonly string[] = [
   `
   CREATE TABLE projects (

@@ -77,6 +77,16 @@ test('refuses the database of a newer release, and leaves it unchanged', async (
   await expect(openDatabase(file)).rejects.toThrow(/version 999/);
 });
 
+test('numbers versions from 14 on, like databases made before the first release', async ({}, testInfo) => {
+  const file = await databaseFile(testInfo.outputPath('data'));
+  closeDatabase(await openDatabase(file));
+  const older = new Libsql(file);
+  expect(older.pragma('user_version')).toEqual([{ user_version: 14 }]);
+  older.pragma('user_version = 13');
+  older.close();
+  await expect(openDatabase(file)).rejects.toThrow(/version 13, of a playwright-pool before its first release/);
+});
+
 test('keeps pools and profiles after the database is closed', async ({}, testInfo) => {
   const file = await databaseFile(testInfo.outputPath('data'));
   const clock = movableClock();
