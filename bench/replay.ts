@@ -1,3 +1,6 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { chromium } from '@playwright/test';
 import { interleavedWithoutWarmUp, type Comparison } from './comparison.ts';
@@ -11,11 +14,18 @@ const config = 'bench/todo-replay.config.ts';
 
 /** Measures how much longer a suite takes if each test is recorded. */
 export async function run(runs: number): Promise<Comparison[]> {
-  const figures = await interleavedWithoutWarmUp(runs, {
-    ours: () => timeSuite({ config, environment: { BENCH_REPLAY: 'on' } }),
-    other: () => timeSuite({ config, environment: { BENCH_REPLAY: 'off' } }),
-  });
-  return [{ measure: 'examples/todo with replay at 10 frames per second, against replay off', unit: 'ms', ...figures }];
+  const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+  const time = (mode: string) =>
+    timeSuite({ config, environment: { BENCH_REPLAY: mode, PLAYWRIGHT_POOL_DATA_DIR: path.join(directory, 'data') } });
+  try {
+    const figures = await interleavedWithoutWarmUp(runs, { ours: () => time('on'), other: () => time('off') });
+    return [
+      { measure: 'examples/todo with replay at 10 frames per second, against replay off', unit: 'ms', ...figures },
+    ];
+  } finally {
+    // The embedded service of the last run may still remove its files.
+    await rm(directory, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  }
 }
 
 /** Measures how the work of recording grows with the number of recorded browsers. */
