@@ -50,7 +50,16 @@ export type ReplayStart = z.output<typeof replayStart>;
 const marker = z.strictObject({
   title: z.string().trim().min(1).max(200),
   at_ms: z.int().min(0).optional().describe('Milliseconds from the start of the recording. Default: now'),
-  failed: z.boolean().optional().describe('Whether a test failed here. The player starts at the first such marker'),
+  end_ms: z
+    .int()
+    .min(0)
+    .optional()
+    .describe('Milliseconds from the start of the recording to the end of a failed step'),
+  level: z.int().min(0).max(50).optional().describe('Depth in the list of chapters. Default: 0, the outermost'),
+  failed: z
+    .boolean()
+    .optional()
+    .describe('Whether a test failed here. The player starts at the end of the first such marker'),
 });
 
 export type ReplayMarker = z.output<typeof marker>;
@@ -91,6 +100,19 @@ export const replays = {
     'POST /browsers/{id}/replays/{replay_id}/markers',
     "Set a marker, which becomes a chapter in the player (this service's own operation)",
     { body: marker, responses: { 201: empty }, errors: [409] },
+  ),
+  setMarkers: operation(
+    'PUT /browsers/{id}/replays/{replay_id}/markers',
+    "Replace all markers of a recording (this service's own operation)",
+    {
+      body: z.strictObject({
+        markers: z
+          .array(marker.required({ at_ms: true }))
+          .max(2000)
+          .describe('In the order of the list of chapters'),
+      }),
+      responses: { 204: empty },
+    },
   ),
   delete: operation(
     'DELETE /browsers/{id}/replays/{replay_id}',

@@ -42,6 +42,7 @@ export function replayHandlers({
     download: (input) => replays.video(find(input)),
     stop: (input) => replays.stop(find(input)),
     mark: (input) => replays.mark(find(input), input.body),
+    setMarkers: (input) => replays.setMarkers(find(input), input.body.markers),
     delete: (input) => replays.delete(find(input)),
   };
 

@@ -5,6 +5,7 @@ import { sendStored } from '../http/answers/answer.ts';
 import type { StoredBytes } from '../http/handler.ts';
 import { answerDocument, notice, type PageContext, type Pages } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';
+import type { ReplayRecord } from './replays-table.ts';
 
 /** A recording as its player shows it. Times are in ms since the epoch. */
 export type ReplayView = {
@@ -15,7 +16,7 @@ export type ReplayView = {
   readonly finishedAt: number | undefined;
   /** Why the recording broke off. */
   readonly error: string | undefined;
-  readonly markers: readonly { title: string; at_ms: number; failed?: boolean }[];
+  readonly markers: ReplayRecord['markers'];
   /** `undefined` while it records. Throws `not_found` if there is no video. */
   video(): Promise<StoredBytes | undefined>;
 };
@@ -67,7 +68,13 @@ function player(replay: ReplayView, video: { src: string; type: string }, nonce:
   return playerPage({
     title: titleOf(replay),
     video,
-    chapters: replay.markers.map(({ title, at_ms, failed = false }) => ({ title, atMs: at_ms, failed })),
+    chapters: replay.markers.map(({ title, at_ms, end_ms, level = 0, failed = false }) => ({
+      title,
+      atMs: at_ms,
+      endMs: end_ms,
+      level,
+      failed,
+    })),
     notes: [
       ...(title === undefined ? [] : [`Recorded on ${dateOf(replay)}`]),
       ...(error === undefined ? [] : [brokeOff(error)]),

@@ -1,4 +1,5 @@
 import type { ErrorCode } from '../../contract/errors.ts';
+import type { ReplayMarker } from '../../contract/replays.ts';
 import { json, optional, text, time } from '../database/columns.ts';
 import { type RowOf, type Table, table } from '../database/table.ts';
 
@@ -16,7 +17,8 @@ export const replaysTable = table('replays', {
   contentType: optional(text()),
   /** The error that ended the recording early. */
   failure: optional(json<{ code: ErrorCode; message: string }>()),
-  markers: json<{ title: string; at_ms: number; failed?: boolean }[]>(),
+  /** In the order of the chapters. */
+  markers: json<(ReplayMarker & { at_ms: number })[]>(),
 });
 
 export type ReplayRecord = RowOf<typeof replaysTable>;

@@ -140,13 +140,16 @@ export class Replays {
   }
 
   /** Adds a chapter. Throws `conflict` if the recording has ended and the marker has no time. */
-  mark({ id }: ReplayRecord, { title, at_ms, failed }: ReplayMarker): void {
-    const at = at_ms ?? this.#running.get(id)?.elapsedMs;
+  mark({ id }: ReplayRecord, marker: ReplayMarker): void {
+    const at = marker.at_ms ?? this.#running.get(id)?.elapsedMs;
     if (at === undefined)
       throw new OperationError('conflict', `the replay ${id} has ended: pass the marker's time as at_ms`);
-    const marker = { title, at_ms: at, ...(failed && { failed }) };
-    const markers = [...this.#options.records.find({ id })!.markers, marker];
+    const markers = [...this.#options.records.find({ id })!.markers, { ...marker, at_ms: at }];
     this.#options.records.change({ id }, { markers: markers.toSorted((a, b) => a.at_ms - b.at_ms) });
+  }
+
+  setMarkers({ id }: ReplayRecord, markers: ReplayRecord['markers']): void {
+    this.#options.records.change({ id }, { markers });
   }
 
   async delete({ id }: ReplayRecord): Promise<void> {

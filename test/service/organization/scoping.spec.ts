@@ -51,6 +51,7 @@ const requests: { [operation: string]: { query?: string; body?: unknown } } = {
   'browsers.process.kill': { body: { signal: 'TERM' } },
   'browsers.process.resize': { body: { rows: 1, cols: 1 } },
   'browsers.replays.mark': { body: { title: 'x' } },
+  'browsers.replays.setMarkers': { body: { markers: [] } },
   'browserPools.update': { body: { size: 2 } },
   'profiles.update': { body: { name: 'taken-over' } },
   'auth.connections.update': { body: { auto_reauth: false } },
