@@ -15,7 +15,6 @@ export default defineConfig({
 });
 `;
 const spec = `import { expect, test, type Page } from '@playwright/test';
-import { outputPath } from '../../support/runs/output-path.ts';
 import { open } from './open.ts';
 
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
