@@ -105,6 +105,12 @@ export function expectFailure({ code, stdout, stderr }: Ended, expected: number,
   else expect(stderr).toMatch(message);
 }
 
+/** Sends a signal to a command, and expects it to exit with this code. */
+export async function expectExit({ child, exited }: CliProcess, signal: NodeJS.Signals, code: number): Promise<void> {
+  child.kill(signal);
+  expect(await exited).toEqual({ code, signal: null });
+}
+
 /** The output of a command that succeeded. */
 export function printed({ code, stdout, stderr }: Ended): string {
   expect(code, stderr).toBe(0);

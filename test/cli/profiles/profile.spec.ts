@@ -1,4 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -50,16 +51,11 @@ test('profiles download and unpack restore a saved user-data directory', async (
   await cli('profiles download ann -o new/mine.zst');
   expect((await readdir(outputPath('new'))).toSorted()).toEqual(['ann.tar', 'mine.zst']);
 
-  expect(await cli('profiles unpack new/ann.tar -o deep/tar')).toMatchObject({
-    code: 0,
-    stderr: expect.stringMatching(/^(Unpacking .+\n)*$/),
-  });
+  const stderr = expect.stringMatching(/^(Unpacking .+\n)*$/);
+  expect(await cli('profiles unpack new/ann.tar -o deep/tar')).toMatchObject({ code: 0, stderr });
   const unpacked = JSON.parse((await cli('profiles unpack ann.tar.zst -o ann --json')).stdout);
-  expect(unpacked).toEqual({
-    directory: outputPath('ann'),
-    bytes: expect.any(Number),
-    entries: expect.any(Number),
-  });
+  const number = expect.any(Number);
+  expect(unpacked).toEqual({ directory: outputPath('ann'), bytes: number, entries: number });
   expect(await readdir(outputPath('deep/tar'))).toEqual(await readdir(unpacked.directory));
   const context = await chromium.launchPersistentContext(unpacked.directory, {
     executablePath: await findChromium(true, undefined, process.env),
@@ -78,11 +74,8 @@ test('profiles unpack --force replaces a directory only if it is a user-data dir
   const target = outputPath('target');
   expect((await unpack()).code).toBe(0);
   await writeFile(join(target, 'mine'), '');
-  expect(await unpack()).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `playwright-pool: ${target} is not empty: name another directory, or replace its content with --force\n`,
-  });
+  const stderr = `playwright-pool: ${target} is not empty: name another directory, or replace its content with --force\n`;
+  expect(await unpack()).toEqual({ code: 1, stdout: '', stderr });
   expect(await readdir(target)).toContain('mine');
   expect((await unpack('--force')).code).toBe(0);
   expect(await readdir(target)).not.toContain('mine');
@@ -179,7 +172,7 @@ test('a command without a configured service starts the embedded one, and ends i
 
 test('commands use colours and ask questions only on a terminal', async ({ env, cli, service: { call } }) => {
   test.skip(spawnSync('script', ['--version']).status !== 0, 'needs script(1) for a terminal');
-  const onTerminal = async (command: string, more: Record<string, string>, input = '') => {
+  const onTerminal = async (command: string, more: Record<string, string> = {}, answer = '') => {
     const { FORCE_COLOR: _, NO_COLOR: __, CI: ___, ...own } = process.env;
     const child = spawn('script', ['-qec', `'${process.execPath}' '${main}' profiles ${command}`, '/dev/null'], {
       env: { ...own, ...env, TERM: 'xterm', ...more },
@@ -188,21 +181,22 @@ test('commands use colours and ask questions only on a terminal', async ({ env, 
     let output = '';
     child.stdout.on('data', (data: Buffer) => {
       output += String(data);
-      if (String(data).includes('[y/N]')) child.stdin.write(input);
+      if (String(data).includes('[y/N]')) child.stdin.write(`${answer}\n`);
     });
-    const code = await new Promise((resolve) => child.once('close', resolve));
-    return { code, output };
+    const [code] = await once(child, 'close');
+    return { code: code as number, output };
   };
   await cli('profiles create ann');
-  expect((await onTerminal('list', {})).output).toContain('\u001B[1mNAME');
+  expect((await onTerminal('list')).output).toContain('\u001B[1mNAME');
   expect((await onTerminal('list', { NO_COLOR: '1' })).output).not.toContain('\u001B');
-  expect(await onTerminal('delete ann', {}, 'n\n')).toMatchObject({
-    code: 1,
-    output: expect.stringContaining('nothing was changed'),
-  });
-  expect((await call('GET', '/profiles/ann')).status).toBe(200);
-  expect((await onTerminal('delete ann', {}, 'y\n')).code).toBe(0);
-  expect((await call('GET', '/profiles/ann')).status).toBe(404);
+  for (const [answer, code, output, status] of [
+    ['n', 1, 'nothing was changed', 200],
+    ['y', 0, '', 404],
+  ] as const) {
+    const deleted = { code, output: expect.stringContaining(output) };
+    expect(await onTerminal('delete ann', {}, answer)).toMatchObject(deleted);
+    expect((await call('GET', '/profiles/ann')).status).toBe(status);
+  }
 });
 
 /** An archive of a new user-data directory. */

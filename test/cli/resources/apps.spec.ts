@@ -5,7 +5,7 @@ import { appOf, collect } from '../../support/service/apps.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
-import { expect, expectFailure, printed, testWithOwnService as base } from '../commands.ts';
+import { expect, expectExit, expectFailure, printed, testWithOwnService as base } from '../commands.ts';
 
 type Served = { process: CliProcess; client: Client; env: Record<string, string> };
 
@@ -60,73 +60,75 @@ const source = appOf(
   "import { existsSync } from 'node:fs'; import greeting from 'linked'; console.log('loaded');",
 );
 
-test('deploys an application of a directory, and invokes it', async ({ cli, env, application }) => {
+test('deploys an application of a directory, invokes it, and shows its logs and invocations', async ({
+  cli,
+  cliProcess,
+  env,
+  application,
+}) => {
   const directory = await application(source);
-  expect(await cli(`deploy ${directory} --app-version 1.0`)).toMatchObject({
-    code: 0,
-    stdout: '',
-    stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop, nothing/),
+  const greet = 'invoke app greet --app-version 1.0 --payload {"name":"Ann"}';
+  const id = await test.step('deploys the application again with force only', async () => {
+    expect(await cli(`deploy ${directory} --app-version 1.0`)).toMatchObject({
+      code: 0,
+      stdout: '',
+      stderr: expect.stringMatching(/^loaded\nDeployed app 1\.0, with the actions greet, fail, wait, loop, nothing/),
+    });
+    const again = await cli(`deploy ${directory} --app-version 1.0`);
+    expectFailure(again, 1, /has failed: the version 1\.0 .* deploy with force/);
+    const forced = `deploy ${directory} --app-version 1.0 --force --env TOKEN --env PLACE=a=b --json`;
+    const deployed = await cli(forced, { env: { TOKEN: 'from the environment' } });
+    return (JSON.parse(printed(deployed)) as Deployment).id;
   });
-  const again = await cli(`deploy ${directory} --app-version 1.0`);
-  expectFailure(again, 1, /has failed: the version 1\.0 .* deploy with force/);
-  const variables = { env: { TOKEN: 'from the environment' } };
-  const forced = `deploy ${directory} --app-version 1.0 --force --env TOKEN --env PLACE=a=b --json`;
-  const { id } = JSON.parse(printed(await cli(forced, variables))) as Deployment;
 
-  const greeted = await cli('invoke app greet --app-version 1.0 --payload {"name":"Ann"}');
-  expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
-  const found = { text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false };
-  expect(JSON.parse(greeted.stdout)).toEqual(found);
-  const nothing = await cli('invoke app nothing --app-version 1.0');
-  expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'loaded\n' });
-  expectFailure(await cli('invoke app fail --app-version 1.0'), 1, /has failed: Error: not today\n$/);
-  const interrupted = new CliProcess('invoke app wait --app-version 1.0'.split(' '), {
-    cwd: outputPath(),
-    env,
+  await test.step('invokes actions', async () => {
+    const greeted = await cli(greet);
+    expect(greeted).toMatchObject({ code: 0, stderr: 'loaded\ngreeting \\u001b[31mAnn\n' });
+    const found = { text: 'Hello Ann', token: 'from the environment', place: 'a=b', git: false };
+    expect(JSON.parse(greeted.stdout)).toEqual(found);
+    const nothing = await cli('invoke app nothing --app-version 1.0');
+    expect(nothing).toEqual({ code: 0, stdout: '', stderr: 'loaded\n' });
+    expectFailure(await cli('invoke app fail --app-version 1.0'), 1, /has failed: Error: not today\n$/);
+    await using waiting = new CliProcess('invoke app wait --app-version 1.0'.split(' '), { env });
+    await expect.poll(() => waiting.output).toContain('waiting');
+    await expectExit(waiting, 'SIGINT', 130);
+    const listed = await cli('invocations list --app app --since 10m --json');
+    const results = (JSON.parse(listed.stdout) as Invocation[]).map((one) => one.status_reason ?? one.status);
+    expect(results).toEqual(['it was cancelled', 'Error: not today', 'succeeded', 'succeeded']);
   });
-  await expect.poll(() => interrupted.output).toContain('waiting');
-  interrupted.child.kill('SIGINT');
-  expect((await interrupted.exited).code).toBe(130);
 
-  const listed = await cli('invocations list --app app --since 10m --json');
-  expect(
-    (JSON.parse(listed.stdout) as Invocation[]).map(({ status, status_reason }) => status_reason ?? status),
-  ).toEqual(['it was cancelled', 'Error: not today', 'succeeded', 'succeeded']);
-  expectFailure(await cli(`logs ${id} --api-key wrong`), 1, '401');
-});
+  const running = printed(await cli('invoke app wait --app-version 1.0 --async')).trim();
+  await test.step('lists invocations', async () => {
+    expect(printed(await cli('invocations list --status running'))).toMatch(
+      new RegExp(`^ID +APP .*\\n${running} +app +1\\.0 +wait +running .*\\n$`),
+    );
+    for (const filter of ['query none', 'app-version 2.0', 'action greeted', 'deployment other'])
+      expect(printed(await cli(`invocations list --${filter}`)), filter).toBe('No invocations match.\n');
+    expect(JSON.parse(printed(await cli('invocations list --limit 1 --json')))).toHaveLength(1);
+  });
 
-test('shows the logs and the invocations of an application', async ({ cli, cliProcess, service, application }) => {
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  const deployed = await cli(`deploy ${await application(source)} --app-version 1.0 --json`);
-  const { id } = JSON.parse(printed(deployed)) as Deployment;
-  printed(await cli('invoke app greet --app-version 1.0 --payload {"name":"Ann"}'));
-  const waiting = printed(await cli('invoke app wait --app-version 1.0 --async')).trim();
-
-  expect(printed(await cli('invocations list --status running'))).toMatch(
-    new RegExp(`^ID +APP .*\\n${waiting} +app +1\\.0 +wait +running .*\\n$`),
-  );
-  for (const filter of ['query none', 'app-version 2.0', 'action greeted', 'deployment other'])
-    expect(printed(await cli(`invocations list --${filter}`)), filter).toBe('No invocations match.\n');
-  expect(JSON.parse(printed(await cli('invocations list --limit 1 --json')))).toHaveLength(1);
-
-  const logs = await cli(`logs ${id}`);
-  expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
-  expect(logs.stdout).toMatch(/^\d{4}-\S+Z loaded\n/);
-  expect(logs.stdout).toContain('Z greeting \\u001b[31mAnn\n');
-  await expect.poll(async () => (await cli(`logs ${waiting}`)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
-  expect(printed(await cli(`logs ${id} --since 0s`))).toBe('');
-  const following = cliProcess(`logs ${id} --follow --since 5m --json`);
-  expect(printed(await cli('deployments list --app app'))).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
-  expect(printed(await cli(`deployments delete ${id}`))).toBe(`Deleted the deployment ${id}.\n`);
-  const events = (await following).stdout
-    .trim()
-    .split('\n')
-    .map((line) => JSON.parse(line) as { event: string; message: string });
-  expect(events.filter(({ event }) => event === 'log').map(({ message }) => message)).toContain('loaded');
-  expect(events.at(-1)).toMatchObject({ event: 'deployment_state', message: 'stopped: it was deleted' });
-  expect((await client.invocations.retrieve(waiting)).status).toBe('failed');
-  const unknown = 'playwright-pool: no deployment and no invocation has the id nowhere\n';
-  expect(await cli('logs nowhere')).toMatchObject({ code: 1, stderr: unknown });
+  await test.step('shows logs, and follows them until the deployment is deleted', async () => {
+    expectFailure(await cli(`logs ${id} --api-key wrong`), 1, '401');
+    const logs = await cli(`logs ${id}`);
+    expect(logs).toMatchObject({ code: 0, stderr: 'running\n' });
+    expect(logs.stdout).toMatch(/^\d{4}-\S+Z loaded\n/);
+    expect(logs.stdout).toContain('Z greeting \\u001b[31mAnn\n');
+    await expect.poll(async () => (await cli(`logs ${running}`)).stdout).toMatch(/Z loaded\n.*Z waiting\n$/);
+    expect(printed(await cli(`logs ${id} --since 0s`))).toBe('');
+    const following = cliProcess(`logs ${id} --follow --since 5m --json`);
+    expect(printed(await cli('deployments list --app app'))).toMatch(new RegExp(`\\n${id} +app +1\\.0 +running `));
+    expect(printed(await cli(`deployments delete ${id}`))).toBe(`Deleted the deployment ${id}.\n`);
+    const lines = printed(await following)
+      .trim()
+      .split('\n');
+    const events = lines.map((line) => JSON.parse(line) as { event: string; message: string });
+    expect(events).toContainEqual(expect.objectContaining({ event: 'log', message: 'loaded' }));
+    expect(events.at(-1)).toMatchObject({ event: 'deployment_state', message: 'stopped: it was deleted' });
+    const ended = (JSON.parse(printed(await cli('invocations list --json'))) as Invocation[])[0];
+    expect(ended).toMatchObject({ id: running, status: 'failed' });
+    const unknown = 'playwright-pool: no deployment and no invocation has the id nowhere\n';
+    expect(await cli('logs nowhere')).toMatchObject({ code: 1, stderr: unknown });
+  });
 });
 
 test('the commands for apps refuse wrong arguments, and have a help @long', async ({ cli, application }) => {
@@ -148,11 +150,7 @@ test('the commands for apps refuse wrong arguments, and have a help @long', asyn
     expect(printed(await cli(`${command} --help`)), command).toMatch(/playwright-pool/);
 });
 
-test('kill -9 of a service ends its applications, which the next one reports @long', async ({
-  serve,
-  cli,
-  application,
-}) => {
+test('a service reports the applications that ended by its kill -9 @long', async ({ serve, cli, application }) => {
   const { process, client, env } = await serve();
   printed(await cli(`deploy ${await application(source)}`, { env }));
   const ids: string[] = [];
@@ -169,31 +167,25 @@ test('kill -9 of a service ends its applications, which the next one reports @lo
   expect((await collect(next.client.deployments.list())).map(({ status }) => status)).toEqual(['running']);
   expect((await collect(next.client.apiKeys.list())).map(({ name }) => name)).toEqual(['service']);
   for (const id of ids) {
-    expect(await next.client.invocations.retrieve(id)).toMatchObject({
-      status: 'failed',
-      status_reason: 'the service ended before the invocation did',
-    });
+    const status_reason = 'the service ended before the invocation did';
+    expect(await next.client.invocations.retrieve(id)).toMatchObject({ status: 'failed', status_reason });
   }
   const greeted = await cli('invoke app greet --payload {"name":"Bob"} --json', { env: next.env });
-  expect(JSON.parse(printed(greeted))).toMatchObject({
-    status: 'succeeded',
-    output: expect.stringContaining('Hello Bob'),
-  });
+  const output = expect.stringContaining('Hello Bob');
+  expect(JSON.parse(printed(greeted))).toMatchObject({ status: 'succeeded', output });
 });
 
 test('deploy deletes an interrupted deployment; a second Ctrl+C exits now @long', async ({ serve, application }) => {
   const { process, client, env } = await serve();
-  const directory = await application(
-    "console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));",
-  );
+  const slow = "console.log('loading'); await new Promise((done) => setTimeout(done, 600_000));";
+  const directory = await application(slow);
   const loading = async () => {
     const cli = new CliProcess(['deploy', directory], { env });
     await expect.poll(() => cli.output, { timeout: 20_000 }).toContain('loading');
     return cli;
   };
   const once = await loading();
-  once.child.kill('SIGINT');
-  expect((await once.exited).code).toBe(130);
+  await expectExit(once, 'SIGINT', 130);
   expect((await collect(client.deployments.list())).map(({ status }) => status)).toEqual(['stopped']);
 
   const twice = await loading();

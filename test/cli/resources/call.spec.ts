@@ -8,13 +8,11 @@ import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, expectFailure, printed, test } from '../commands.ts';
 
 test('call lists and describes every operation of the contract', async ({ cli }) => {
-  const names = [...operationsOf(contract)]
-    .filter(([, operation]) => !('deprecated' in operation))
-    .map(([name]) => name);
+  const operations = [...operationsOf(contract)].filter(([, operation]) => !('deprecated' in operation));
   const { code, stdout } = await cli('call');
   expect(code).toBe(0);
   const [, ...lines] = stdout.trimEnd().split('\n');
-  expect(lines.map((line) => line.split(' ')[0])).toEqual(names);
+  expect(lines.map((line) => line.split(' ')[0])).toEqual(operations.map(([name]) => name));
   const { stdout: description } = await cli('call browserPools.acquire --describe');
   expect(JSON.parse(description)).toMatchObject({
     request: 'POST /browser_pools/{id_or_name}/acquire',
@@ -24,32 +22,30 @@ test('call lists and describes every operation of the contract', async ({ cli })
   });
 });
 
-test('call puts its parameters into path, query and body, and reads a body from a file', async ({ cli }) => {
+test('call puts its parameters into path, query and body, and reads and writes files', async ({ cli }) => {
   const created = printed(await cli('call browsers.create name=checkout timeout_seconds:=120 tags:={"team":"shop"}'));
-  expect(JSON.parse(created)).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
+  const session = JSON.parse(created);
+  expect(session).toMatchObject({ name: 'checkout', timeout_seconds: 120, tags: { team: 'shop' } });
   const listed = printed(await cli('call browsers.list status=active tags:={"team":"shop"}'));
   // A line for each item.
   expect(JSON.parse(listed)).toMatchObject({ name: 'checkout' });
-  expect(printed(await cli('call browsers.deletebyid id_or_name=checkout'))).toBe('');
-  const input = outputPath('ann.json');
-  await writeFile(input, '{"name":"ann"}');
-  expect(JSON.parse((await cli(`call profiles.create --input ${input}`)).stdout)).toMatchObject({ name: 'ann' });
-  const both = await cli(`call profiles.create name=bob --input ${input}`);
-  expectFailure(both, 2, 'as parameters or with --input, not both');
-});
 
-test('call sends the bytes of a file, and writes bytes to a file or stdout', async ({ cli, service }) => {
-  const { body } = await service.call('POST', '/browsers', {});
   const [input, output] = [outputPath('in'), outputPath('out')];
   const content = Buffer.from([0, 1, 2, 255]);
   await writeFile(input, content);
-  const file = `id=${body.session_id} path=/home/user/a`;
+  const file = `id=${session.session_id} path=/home/user/a`;
   printed(await cli(`call browsers.fs.writeFile ${file} --input ${input}`));
   expect(printed(await cli(`call browsers.fs.readFile ${file} --output ${output}`))).toBe('');
   expect(await readFile(output)).toEqual(content);
   await writeFile(input, 'grüße\n');
-  printed(await cli(`call browsers.fs.upload id=${body.session_id} dest_path=/home/user/b file=@${input}`));
-  expect(printed(await cli(`call browsers.fs.readFile id=${body.session_id} path=/home/user/b`))).toBe('grüße\n');
+  printed(await cli(`call browsers.fs.upload id=${session.session_id} dest_path=/home/user/b file=@${input}`));
+  expect(printed(await cli(`call browsers.fs.readFile id=${session.session_id} path=/home/user/b`))).toBe('grüße\n');
+  expect(printed(await cli('call browsers.deletebyid id_or_name=checkout'))).toBe('');
+
+  await writeFile(input, '{"name":"ann"}');
+  expect(JSON.parse((await cli(`call profiles.create --input ${input}`)).stdout)).toMatchObject({ name: 'ann' });
+  const both = await cli(`call profiles.create name=bob --input ${input}`);
+  expectFailure(both, 2, 'as parameters or with --input, not both');
 });
 
 test('call exits with 3 if the service has no result yet', async ({ cli, service: { call } }) => {
@@ -79,11 +75,7 @@ test('call explains unknown operations, wrong parameters and unreadable files', 
     ['profiles.create name=ann --output ann.json', 2, "doesn't answer with a file: leave out --output"],
     ['browsers.fs.upload id=a dest_path=/a file=@missing', 1, "'missing'"],
     // It reports the missing parameter before it reads the file of another one.
-    [
-      'browsers.fs.upload file=@missing',
-      2,
-      'playwright-pool: /browsers/{id}/fs/upload needs more parameters: id=...\n',
-    ],
+    ['browsers.fs.upload file=@missing', 2, 'pool: /browsers/{id}/fs/upload needs more parameters: id=...\n'],
   ] as const)
     expectFailure(await cli(`call ${args}`), code, message);
   expect(printed(await cli('profiles list'))).toBe('There are no profiles.\n');

@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { CliProcess, main } from '../../support/service/service-process.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
-import { expect, test } from '../commands.ts';
+import { expect, printed, test } from '../commands.ts';
 
 test('commands fail if stdout is a file on a full disk', () => {
   for (const command of ['call', 'call browsers.create --describe', '--version', 'profiles diff --help']) {
@@ -104,11 +104,8 @@ test('call reports an output file on a full disk by its path', async ({ answerin
   const env = await answering((_, response) => response.end('archive'));
   const full = outputPath('full');
   await symlink('/dev/full', full);
-  expect(await cli(`profiles download ann -o ${full}`, { env })).toEqual({
-    code: 1,
-    stdout: '',
-    stderr: `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`,
-  });
+  const stderr = `playwright-pool: ${full} cannot be written (ENOSPC): make room there, or name another place with --output\n`;
+  expect(await cli(`profiles download ann -o ${full}`, { env })).toEqual({ code: 1, stdout: '', stderr });
 });
 
 test('profiles reports a full temporary directory, and leaves no copy there', async ({ cliProcess: cli }) => {
@@ -119,15 +116,12 @@ test('profiles reports a full temporary directory, and leaves no copy there', as
   const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m,mode=700', 'none', full]).status === 0;
   test.skip(!isMounted, 'file systems cannot be mounted here');
   try {
+    const stderr = `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`;
     for (const [args, code] of [
-      [['open', profile, '--headless'], 1],
-      [['diff', profile, profile], 2],
+      [`open ${profile} --headless`, 1],
+      [`diff ${profile} ${profile}`, 2],
     ] as const) {
-      expect(await cli(`profiles ${args.join(' ')}`, { env: { TMPDIR: full } })).toEqual({
-        code,
-        stdout: '',
-        stderr: `playwright-pool: there is no room for a copy of ${profile} in ${full} (ENOSPC): make room there, or set TMPDIR to another directory\n`,
-      });
+      expect(await cli(`profiles ${args}`, { env: { TMPDIR: full } })).toEqual({ code, stdout: '', stderr });
       expect(await readdir(full)).toEqual([]);
     }
   } finally {
@@ -135,21 +129,26 @@ test('profiles reports a full temporary directory, and leaves no copy there', as
   }
 });
 
-test('a printed table has all rows and aligned columns', async ({ answering, cli }) => {
-  const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(130_000).fill('name')];
-  const env = await answering((_, response) => {
-    const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(keys));
+for (const [count, tag] of [
+  [1000, ''],
+  [130_000, ' @long'],
+] as const) {
+  test(`a printed table of ${count} rows has aligned columns${tag}`, async ({ answering, cli }) => {
+    const names = ['plain', '漢字', 'é', '🎭', ...Array<string>(count - 4).fill('name')];
+    const env = await answering((_, response) => {
+      const keys = names.map((name) => ({ name, id: 'id', masked_key: 'k', created_at: 'now', expires_at: null }));
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(keys));
+    });
+    const lines = printed(await cli('keys list', { env }))
+      .trimEnd()
+      .split('\n');
+    expect(lines).toHaveLength(1 + count);
+    expect(lines.slice(1, 6)).toEqual([
+      'plain  id  k             now      never',
+      '漢字   id  k             now      never',
+      'é      id  k             now      never',
+      '🎭     id  k             now      never',
+      'name   id  k             now      never',
+    ]);
   });
-  const { code, stdout, stderr } = await cli('keys list', { env });
-  expect(code, stderr).toBe(0);
-  const lines = stdout.trimEnd().split('\n');
-  expect(lines).toHaveLength(1 + names.length);
-  expect(lines.slice(1, 6)).toEqual([
-    'plain  id  k             now      never',
-    '漢字   id  k             now      never',
-    'é      id  k             now      never',
-    '🎭     id  k             now      never',
-    'name   id  k             now      never',
-  ]);
-});
+}

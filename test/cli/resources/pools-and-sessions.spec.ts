@@ -2,14 +2,13 @@ import { chromium } from '@playwright/test';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 import { testTagOf } from '../../../src/contract/lease-tags.ts';
-import { expect, expectFailure, printed, test } from '../commands.ts';
+import { expect, expectExit, expectFailure, printed, test } from '../commands.ts';
 
 test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, service }) => {
   expect(printed(await cli('pools list'))).toBe('There are no pools.\n');
   await service.call('POST', '/profiles', { name: 'ann' });
-  expect(printed(await cli('pools create ci --size 1 --timeout 120 --profile ann'))).toMatch(
-    /^Created the pool ci \(\w+\)\.\n$/,
-  );
+  const created = await cli('pools create ci --size 1 --timeout 120 --profile ann');
+  expect(printed(created)).toMatch(/^Created the pool ci \(\w+\)\.\n$/);
   const { browser_pool_config } = (await service.call('GET', '/browser_pools/ci')).body;
   expect(browser_pool_config).toMatchObject({ timeout_seconds: 120, profile: { name: 'ann' } });
   expect((await cli('pools list')).stdout).toMatch(/^NAME +ID +SIZE +AVAILABLE +LEASED +CREATED\nci +\w+ +1 /);
@@ -35,10 +34,8 @@ test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, 
 
 test('pools create says how many browsers can run at once if a limit is below the size', async ({ cli, service }) => {
   await service.call('PATCH', '/org/limits', { default_project_max_concurrent_sessions: 1 });
-  expect(await cli('pools create ci --size 8')).toMatchObject({
-    code: 0,
-    stderr: expect.stringContaining('Only 1 of its 8 browsers can run at once: raise the limit'),
-  });
+  const stderr = expect.stringContaining('Only 1 of its 8 browsers can run at once: raise the limit');
+  expect(await cli('pools create ci --size 8')).toMatchObject({ code: 0, stderr });
   expect(await cli('pools update ci --size 1')).toMatchObject({ code: 0, stderr: '' });
   await service.call('PATCH', '/org/limits', { default_project_max_concurrent_sessions: 0 });
 });
@@ -49,13 +46,14 @@ test('pools explains a wrong size, an unknown pool and a missing name', async ({
   expectFailure(await cli('pools create'), 2, '(see playwright-pool pools create --help)');
 });
 
+const tags = {
+  'playwright-pool.holder': '41:2:57',
+  'playwright-pool.host': 'ci-3',
+  'playwright-pool.test': testTagOf('cart.spec.ts › buys milk'),
+};
+
 test('sessions lists a session without its secret links, opens its live view and ends it', async ({ cli, service }) => {
   expect(printed(await cli('sessions list'))).toBe('There are no browser sessions.\n');
-  const tags = {
-    'playwright-pool.holder': '41:2:57',
-    'playwright-pool.host': 'ci-3',
-    'playwright-pool.test': testTagOf('cart.spec.ts › buys milk'),
-  };
   const { body } = await service.call('POST', '/browsers', { name: 'checkout', tags });
   const { stdout } = await cli('sessions list');
   const [titles, row] = stdout.split('\n');
@@ -63,8 +61,7 @@ test('sessions lists a session without its secret links, opens its live view and
   expect(row).toMatch(/^\w+ +checkout +\d of 60 s +worker 2, process 57 on ci-3 +cart\.spec\.ts › buys milk /);
   const listed = await cli('sessions list --json');
   expect(JSON.parse(listed.stdout)).toMatchObject([{ session_id: body.session_id, name: 'checkout' }]);
-  expect(listed.stdout).not.toContain('jwt=');
-  expect(listed.stdout).not.toContain('token=');
+  for (const secret of ['jwt=', 'token=']) expect(listed.stdout).not.toContain(secret);
 
   const link = await cli('sessions open checkout --print --read-only');
   expect(link).toEqual({ code: 0, stdout: `${body.read_only_live_view_url}\n`, stderr: '' });
@@ -78,22 +75,11 @@ test('sessions lists a session without its secret links, opens its live view and
 });
 
 test('sessions lists holders and idle times, and explains a missing live view', async ({ answering, cli }) => {
-  const [first, second] = [
-    {
-      session_id: 'first',
-      created_at: 'now',
-      pool: { id: 'p', name: 'ci' },
-      profile: { id: 'q', name: 'ann' },
-      idle_seconds: 12,
-      timeout_seconds: 90,
-      tags: {
-        'playwright-pool.holder': '41:2:57',
-        'playwright-pool.host': 'ci-3',
-        'playwright-pool.test': 'cart.spec.ts =E2=80=BA buys milk',
-      },
-    },
-    { session_id: 'second', created_at: 'now', pool: { id: 'p' } },
-  ];
+  const idle = { idle_seconds: 12, timeout_seconds: 90 };
+  const leased = { pool: { id: 'p', name: 'ci' }, profile: { id: 'q', name: 'ann' }, tags };
+  const first = { session_id: 'first', created_at: 'now', ...leased, ...idle };
+  const second = { session_id: 'second', created_at: 'now', pool: { id: 'p' } };
+  expect(tags['playwright-pool.test']).toBe('cart.spec.ts =E2=80=BA buys milk');
   const env = await answering(({ url }, response) => {
     const body = url!.startsWith('/browsers/') ? first : [first, second];
     response.setHeader('content-type', 'application/json').end(JSON.stringify(body));
@@ -110,19 +96,15 @@ test('sessions lists holders and idle times, and explains a missing live view', 
 test('tunnel lets the pages of a session reach this machine until Ctrl+C', async ({ cli, service, env }) => {
   await using app = await TunneledApp.start();
   const { body: session } = await service.call('POST', '/browsers', { headless: true, name: 'checkout', tunnel: true });
-  expectFailure(
-    await cli('tunnel checkout --expose http://localhost'),
-    2,
-    '--expose: "http://localhost" is not a host of a network pattern',
-  );
+  const wrong = await cli('tunnel checkout --expose http://localhost');
+  expectFailure(wrong, 2, '--expose: "http://localhost" is not a host of a network pattern');
   expectFailure(await cli('tunnel none'), 1, 'none');
   await using tunnel = new CliProcess(['tunnel', 'checkout'], { env });
   expect(await tunnel.firstLine()).toContain('Pages of checkout reach <loopback> on this machine.');
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const page = await browser.contexts()[0]!.newPage();
   expect((await page.goto(app.url))?.status()).toBe(200);
-  tunnel.child.kill('SIGINT');
-  expect((await tunnel.exited).code).toBe(130);
+  await expectExit(tunnel, 'SIGINT', 130);
   await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(502);
   await browser.close();
   // Links of a session would be secrets in a log.

@@ -40,11 +40,11 @@ test('audit shows records newest first, filtered, as a table and as JSON', async
     ['--limit 2', [deleted, missed]],
   ] as const)
     expect(paths(await audit(`--json --search /profiles ${filters}`)), filters).toEqual(found);
-  // The path of the search itself contains its times, which may have the same digits.
-  for (const filters of ['--search 404', '--search 404 --user-id nobody --auth-strategy api_key --service api'])
-    expect(paths(await audit(`--json ${filters}`)).filter((path) => !path.startsWith('GET /audit-logs?'))).toEqual([
-      missed,
-    ]);
+  for (const filters of ['--search 404', '--search 404 --user-id nobody --auth-strategy api_key --service api']) {
+    // The path of the search itself contains its times, which may have the same digits.
+    const others = paths(await audit(`--json ${filters}`)).filter((path) => !path.startsWith('GET /audit-logs?'));
+    expect(others).toEqual([missed]);
+  }
   for (const [filters, expected] of [
     ['--until 2026-01-01', { stdout: 'No records match.\n' }],
     ['--method POST --limit 1', { stderr: '' }],
@@ -76,42 +76,34 @@ test('audit refuses wrong times, numbers and report files, and says how to fix t
     ['--since 43201m', 1, /400 bad_request.*30 days/],
   ] as const)
     expectFailure(await audit(options), code, said);
-  for (const [text, code, said] of [
-    ['no JSON', 1, 'does not describe a test run'],
-    ['null', 1, 'does not describe a test run'],
-    ['{"version":1,"leases":null}', 1, 'does not describe a test run'],
-    ['{"run":{"started_at":"x","ended_at":"y","user_agent":"z"}}', 1, 'does not describe a test run'],
-    ['{"version":1,"run":null}', 3, 'made no calls'],
-  ] as const) {
+  const wrong = '{"run":{"started_at":"x","ended_at":"y","user_agent":"z"}}';
+  for (const text of ['no JSON', 'null', '{"version":1,"leases":null}', wrong]) {
     await writeFile(report, text);
-    expectFailure(await audit(`--run ${report}`), code, said);
+    expectFailure(await audit(`--run ${report}`), 1, 'does not describe a test run');
   }
+  await writeFile(report, '{"version":1,"run":null}');
+  expectFailure(await audit(`--run ${report}`), 3, 'made no calls');
 });
 
 test('audit --run includes records shortly before and after the run', async ({ audit, service: { call } }) => {
   await call('GET', '/profiles', undefined, { 'user-agent': 'a run' });
   const recorded = Date.now();
   const report = outputPath('report.json');
-  for (const [seconds, found] of [
-    [-100, 1],
-    [100, 1],
-    [-140, 0],
-    [140, 0],
-  ] as const) {
+  for (const seconds of [-140, -100, 100, 140]) {
     const time = new Date(recorded + seconds * 1000).toISOString();
     await writeFile(report, JSON.stringify({ run: { started_at: time, ended_at: time, user_agent: 'a run' } }));
-    expect(paths(await audit(`--run ${report} --json`)), `${seconds} s`).toHaveLength(found);
+    const isNear = Math.abs(seconds) === 100;
+    expect(paths(await audit(`--run ${report} --json`)), `${seconds} s`).toHaveLength(isNear ? 1 : 0);
   }
 });
 
 poolRuns(
   'the records of a test run are found by its report, and by nothing secret @long',
   async ({ run, dataDirectory }) => {
-    const files = {
-      'a.spec.ts': `
+    const spec = `
       import { test } from 'playwright-pool';
-      for (const title of ['one', 'two']) test(title, async ({ page }) => { await page.setContent(title); });`,
-    };
+      for (const title of ['one', 'two']) test(title, async ({ page }) => { await page.setContent(title); });`;
+    const files = { 'a.spec.ts': spec };
     const config = `workers: 2, fullyParallel: true, use: { pool: { name: 'mine', size: 2 } },`;
     const first = await run({ files, config });
     expect(first.stats).toMatchObject({ passed: 2 });
@@ -119,11 +111,9 @@ poolRuns(
 
     const report = join(outputPath('project-1'), 'test-results/browser-leases.json');
     const receipt = JSON.parse(readFileSync(report, 'utf8')).run;
-    expect(receipt).toEqual({
-      started_at: expect.stringMatching(/^\d{4}-.*Z$/),
-      ended_at: expect.stringMatching(/^\d{4}-.*Z$/),
-      user_agent: expect.stringMatching(/^playwright-pool\/\S+ run\/[0-9a-f-]{36}$/),
-    });
+    const time = expect.stringMatching(/^\d{4}-.*Z$/);
+    const user_agent = expect.stringMatching(/^playwright-pool\/\S+ run\/[0-9a-f-]{36}$/);
+    expect(receipt).toEqual({ started_at: time, ended_at: time, user_agent });
     // In an own process, because the embedded service ends with it.
     await using cli = new CliProcess(['audit', '--run', report, '--json', '--limit', '0'], {
       env: { PLAYWRIGHT_POOL_DATA_DIR: dataDirectory },

@@ -1,7 +1,7 @@
 import { chromium } from '@playwright/test';
 import { descendantsOf } from '../../../src/service/process/children/namespaces.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
-import { expect, test } from './served.ts';
+import { expect, expectEnded, test } from './served.ts';
 
 const draining = { status: 503, body: { code: 'draining', message: expect.stringContaining('about to end') } };
 
@@ -49,24 +49,26 @@ test('serve ends idle browsers on SIGTERM, and waits for leased ones', async ({ 
   await expectNoProcessWith(directory);
 });
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  test(`a second signal, ${signal}, stops serve although browsers are still leased`, async ({ serve }) => {
-    const { cli, call } = await serve();
+for (const [how, options, signals, logged] of [
+  ['a second SIGTERM', '', ['SIGTERM', 'SIGTERM'], 'service_ending'],
+  ['SIGINT after SIGTERM @long', '', ['SIGTERM', 'SIGINT'], 'service_ending'],
+  ['SIGTERM after --drain-timeout', '--drain-timeout 1', ['SIGTERM'], 'service_draining timeout_seconds=1 '],
+  ['SIGTERM with --drain-timeout 0 @long', '--drain-timeout 0', ['SIGTERM'], 'service_ending'],
+] as const) {
+  test(`serve ends leased browsers on ${how}`, async ({ serve, directory }) => {
+    const { cli, call } = await serve(options);
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    await call('POST', '/browser_pools/ci/acquire', {});
     await call('POST', '/browsers', {});
-    cli.child.kill('SIGTERM');
-    await expect.poll(() => cli.output).toContain('service_draining');
-    expect((await call('POST', '/browsers', {})).status).toBe(503);
-    expect((await call('GET', '/browsers')).body).toHaveLength(1);
-    expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(0);
-    cli.child.kill(signal);
-    expect(await cli.exited).toEqual({ code: 0, signal: null });
+    expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(1);
+    if (signals.length === 2) {
+      cli.child.kill(signals[0]);
+      await expect.poll(() => cli.output).toContain('service_draining');
+      expect((await call('POST', '/browsers', {})).status).toBe(503);
+      expect((await call('GET', '/browsers')).body).toHaveLength(2);
+      expect(descendantsOf(cli.child.pid!).length).toBeGreaterThan(0);
+    }
+    await expectEnded(cli, directory, { by: signals.at(-1)! });
+    expect(cli.output).toContain(logged);
   });
 }
-
-test('serve waits for leased browsers after SIGTERM no longer than --drain-timeout', async ({ serve }) => {
-  const { cli, call } = await serve('--drain-timeout 1');
-  await call('POST', '/browsers', {});
-  cli.child.kill('SIGTERM');
-  expect(await cli.exited).toEqual({ code: 0, signal: null });
-  expect(cli.output).toContain('service_draining timeout_seconds=1 ');
-});

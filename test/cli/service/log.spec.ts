@@ -28,34 +28,30 @@ test('serve logs sessions, leases, pools and failures as JSON lines, without sec
 
   const lines = linesOf(cli);
   for (const { time } of lines) expect(new Date(time).toISOString()).toBe(time);
-  const told = lines.filter(({ session }) => session !== single.session_id);
-  expect(told).toEqual([
-    expect.objectContaining({ event: 'service_started', url, pid: cli.child.pid }),
-    expect.objectContaining({ event: 'pool_created', pool: 'ci', size: 1 }),
-    expect.objectContaining({ event: 'session_started', session: leased.session_id, ms: expect.any(Number) }),
-    expect.objectContaining({
-      event: 'lease_started',
-      session: leased.session_id,
-      pool: 'ci',
-      waited_ms: expect.any(Number),
-    }),
-    expect.objectContaining({ event: 'lease_ended', session: leased.session_id, pool: 'ci' }),
-    expect.objectContaining({ event: 'session_ended', session: leased.session_id }),
-    expect.objectContaining({ event: 'pool_deleted', pool: 'ci' }),
-    expect.objectContaining({ event: 'service_draining', timeout_seconds: 600 }),
-    expect.objectContaining({ event: 'service_ending' }),
-  ]);
+  const { session_id: session } = leased;
+  const told = lines.filter((line) => line.session !== single.session_id);
+  expect(told).toEqual(
+    [
+      { event: 'service_started', url, pid: cli.child.pid },
+      { event: 'pool_created', pool: 'ci', size: 1 },
+      { event: 'session_started', session, ms: expect.any(Number) },
+      { event: 'lease_started', session, pool: 'ci', waited_ms: expect.any(Number) },
+      { event: 'lease_ended', session, pool: 'ci' },
+      { event: 'session_ended', session },
+      { event: 'pool_deleted', pool: 'ci' },
+      { event: 'service_draining', timeout_seconds: 600 },
+      { event: 'service_ending' },
+    ].map((line) => expect.objectContaining(line)),
+  );
   const tokens = [leased, single].map(({ cdp_ws_url }) => new URL(cdp_ws_url).searchParams.get('jwt')!);
   for (const secret of [apiKey, 'secret-page', ...tokens]) expect(cli.output).not.toContain(secret);
 });
 
-for (const [format, publicUrl, isWarned] of [
-  ['json', 'https://pool.example', false],
-  ['text', 'http://pool.example', true],
+for (const [format, publicUrl, isWarned, title] of [
+  ['text', 'http://pool.example', true, 'text, and warns about plain HTTP'],
+  ['json', 'https://pool.example', false, 'JSON @long'],
 ] as const) {
-  test(`serve logs failed sessions as ${format}${isWarned ? ', and warns about plain HTTP' : ''}`, async ({
-    serve,
-  }) => {
+  test(`serve logs failed sessions as ${title}`, async ({ serve }) => {
     const network = `--host 0.0.0.0 --allow-shared-user --public-url ${publicUrl}`;
     const env = { PLAYWRIGHT_POOL_LOG_FORMAT: format };
     const { cli, call, apiKey: generated } = await serve(`${network} --chromium /nowhere/chromium`, env);
@@ -70,9 +66,8 @@ for (const [format, publicUrl, isWarned] of [
       expect(linesOf(cli).slice(-2)).toMatchObject([{ event: 'session_failed', message }, failed]);
     } else {
       expect(cli.output).toMatch(/^\d{4}-\S+Z session_failed project=\S+ message=".*\/nowhere\/chromium.*"$/m);
-      expect(cli.output).toMatch(
-        new RegExp(`^\\S+Z request_failed method=POST path=/browsers status=503 .*request=${request}$`, 'm'),
-      );
+      const failed = `^\\S+Z request_failed method=POST path=/browsers status=503 .*request=${request}$`;
+      expect(cli.output).toMatch(new RegExp(failed, 'm'));
     }
   });
 }

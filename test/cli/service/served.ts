@@ -1,6 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { test as base } from '@playwright/test';
+import { expect, test as base } from '@playwright/test';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
@@ -16,7 +16,11 @@ type Fixtures = {
 };
 
 export const test = base.extend<Fixtures>({
-  directory: async ({}, use) => use(outputPath('data')),
+  directory: async ({}, use) => {
+    const directory = outputPath('data');
+    await use(directory);
+    await expectNoProcessWith(directory);
+  },
   serve: async ({ directory }, use) => {
     const processes: CliProcess[] = [];
     await use(async (options = '', env = {}) => {
@@ -28,8 +32,22 @@ export const test = base.extend<Fixtures>({
       return { cli, url, apiKey, call: callerOf({ url, apiKey }) };
     });
     await Promise.all(processes.map((cli) => cli[Symbol.asyncDispose]()));
-    await expectNoProcessWith(directory);
   },
 });
 
-export { expect } from '@playwright/test';
+/** Sends a signal to a service, and expects that it leaves no browser, no session and no record. */
+export async function expectEnded(
+  { child, exited }: CliProcess,
+  directory: string,
+  { by, hasKey = true }: { by: NodeJS.Signals; hasKey?: boolean },
+): Promise<void> {
+  child.kill(by);
+  expect(await exited).toEqual({ code: 0, signal: null });
+  await expectNoProcessWith(directory);
+  // In root's home, sessions live elsewhere, and a file says where.
+  const left = (await readdir(directory)).filter((name) => name !== 'sessions-directory');
+  const kept = ['deployments', 'extensions', 'profiles', 'replays', 'service.db'];
+  expect(left.toSorted()).toEqual([...(hasKey ? ['api-key'] : []), ...kept]);
+}
+
+export { expect };

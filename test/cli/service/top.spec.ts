@@ -16,11 +16,27 @@ const tags = {
   'playwright-pool.worker': '3',
 };
 
-test('top prints counts, pools and running tests once if stdout is not a terminal', async ({ cli, service }) => {
+test('top prints counts, pools and running tests once if stdout is not a terminal', async ({
+  cli,
+  service,
+  answering,
+}) => {
   const none = 'leased 0  starting 0  waiting 0  free 0  draining 0\n\nThere are no pools.\n\nNo browser is leased.\n';
   expect(printed(await cli('top'))).toBe(none);
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  await service.call('POST', '/browser_pools/ci/acquire', { tags });
+  const { body: leased } = await service.call('POST', '/browser_pools/ci/acquire', { tags });
+  const withoutDashboard = await answering(async ({ url, headers }, response) => {
+    if (url!.startsWith('/dashboard')) return response.writeHead(404).end();
+    const answer = await fetch(service.url + url, { headers: { authorization: `Bearer ${service.apiKey}` } });
+    expect(headers.authorization).toBe('Bearer key');
+    const { 'x-has-more': more } = Object.fromEntries(answer.headers);
+    response.writeHead(answer.status, { 'content-type': 'application/json', ...(more && { 'x-has-more': more }) });
+    return response.end(await answer.text());
+  });
+  const fromLists = JSON.parse(printed(await cli('top --json', { env: withoutDashboard })));
+  expect(fromLists.counts).toEqual({ leased: 1, starting: 0, waiting: 0, free: 0, draining: 0 });
+  expect(fromLists.leases).toMatchObject([{ session_id: leased.session_id, pool: 'ci', worker: '3' }]);
+
   const waiter = service.call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
   await expect.poll(async () => (await service.call('GET', '/browser_pools/ci')).body.waiting_count).toBe(1);
   expect(printed(await cli('top --once')).split('\n')).toEqual([
@@ -37,36 +53,18 @@ test('top prints counts, pools and running tests once if stdout is not a termina
   ]);
   const { leases, ...state } = JSON.parse(printed(await cli('top --json')));
   expect(state.counts).toEqual({ leased: 1, starting: 0, waiting: 1, free: 0, draining: 0 });
-  expect(leases).toMatchObject([
-    { pool: 'ci', worker: '3', age_seconds: expect.any(Number), session_id: expect.any(String) },
-  ]);
+  const { session_id } = leased;
+  expect(leases).toMatchObject([{ pool: 'ci', worker: '3', age_seconds: expect.any(Number), session_id }]);
   expect(JSON.stringify(leases)).not.toContain('jwt');
 
   const { body: project } = await service.call('POST', '/org/projects', { name: 'shop' });
-  const poolsIn = async (env: Record<string, string>) =>
-    JSON.parse(printed(await cli('top --json', { env }))).pools.map(({ name }: { name: string }) => name);
-  expect(await poolsIn({})).toEqual(['ci']);
-  expect(await poolsIn({ PLAYWRIGHT_POOL_PROJECT: project.id })).toEqual([]);
+  expect(state.pools).toMatchObject([{ name: 'ci' }]);
+  const inProject = await cli('top --json', { env: { PLAYWRIGHT_POOL_PROJECT: project.id } });
+  expect(JSON.parse(printed(inProject)).pools).toEqual([]);
   expect((await cli('top', { env: { PLAYWRIGHT_POOL_PROJECT: 'none' } })).stderr).toContain('none');
   await service.call('DELETE', `/org/projects/${project.id}`);
-  await service.call('POST', '/browser_pools/ci/release', { session_id: leases[0].session_id, reuse: true });
+  await service.call('POST', '/browser_pools/ci/release', { session_id, reuse: true });
   await waiter;
-});
-
-test('top reads lists of pools and sessions if the service has no dashboard', async ({ cli, service, answering }) => {
-  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
-  const { body } = await service.call('POST', '/browser_pools/ci/acquire', { tags });
-  const env = await answering(async ({ url, headers }, response) => {
-    if (url!.startsWith('/dashboard')) return response.writeHead(404).end();
-    const answer = await fetch(service.url + url, { headers: { authorization: `Bearer ${service.apiKey}` } });
-    expect(headers.authorization).toBe('Bearer key');
-    const { 'x-has-more': more } = Object.fromEntries(answer.headers);
-    response.writeHead(answer.status, { 'content-type': 'application/json', ...(more && { 'x-has-more': more }) });
-    return response.end(await answer.text());
-  });
-  const { counts, leases } = JSON.parse(printed(await cli('top --json', { env })));
-  expect(counts).toEqual({ leased: 1, starting: 0, waiting: 0, free: 0, draining: 0 });
-  expect(leases).toMatchObject([{ session_id: body.session_id, pool: 'ci', worker: '3' }]);
 });
 
 test('top counts free browsers of pools only, and shows the machines of a control plane', async ({ cli }) => {
@@ -83,7 +81,6 @@ test('top counts free browsers of pools only, and shows the machines of a contro
 });
 
 test('top shows changes on a small terminal, and restores the terminal at the end', async ({ service, env }) => {
-  test.skip(process.platform !== 'linux', 'needs script of util-linux');
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   using terminal = new Terminal('stty cols 40 rows 12', env);
   await expect.poll(() => terminal.output).toContain('No browser is leased.');
@@ -99,7 +96,6 @@ test('top shows changes on a small terminal, and restores the terminal at the en
 });
 
 test("top adapts to its terminal's size, and reconnects to a restarted service", async ({ temporary }) => {
-  test.skip(process.platform !== 'linux', 'needs script of util-linux');
   const dataDirectory = outputPath('data');
   const first = await startService({ dataDirectory });
   const { url, apiKey } = first;
@@ -129,6 +125,7 @@ class Terminal implements Disposable {
 
   /** `before` is a command that runs first. */
   constructor(before: string, env: Record<string, string>) {
+    test.skip(process.platform !== 'linux', 'needs script of util-linux');
     const command = `${before}; exec '${process.execPath}' '${main}' top`;
     this.#process = spawn('script', ['-qefc', command, '/dev/null'], {
       env: { ...process.env, ...env, TERM: 'xterm' },
@@ -139,8 +136,7 @@ class Terminal implements Disposable {
 
   /** The text of the last picture. */
   last(): string {
-    const text = this.output.slice(this.output.lastIndexOf('\u001B[H'));
-    return stripVTControlCharacters(text);
+    return stripVTControlCharacters(this.output.slice(this.output.lastIndexOf('\u001B[H')));
   }
 
   drawn(): { width: number; height: number } {

@@ -1,8 +1,9 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, expectFailure, printed, test, type RunCommand } from '../commands.ts';
+import { npmRepository, project } from './projects.ts';
 
 const config = `import { defineConfig, devices } from '@playwright/test';
 
@@ -20,22 +21,10 @@ import { open } from './open.ts';
 test('is there', async ({ page }) => expect(await open(page)).toBe('@playwright/test'));
 `;
 
-/** The files of a repository with one npm package. */
-const npmRepository = { 'package.json': '{}', 'package-lock.json': '{}', '.git/HEAD': '' };
-
 /** The lines that `init --dry-run` would add. */
 async function added(cli: RunCommand, cwd: string, options = ''): Promise<string> {
   const lines = printed(await cli(`init --dry-run ${options}`.trim(), { cwd })).split('\n');
   return lines.flatMap((line) => (line.startsWith('+') ? [line.slice(1)] : [])).join('\n');
-}
-
-async function project(files: Record<string, string>): Promise<string> {
-  const directory = outputPath('project');
-  for (const [name, content] of Object.entries(files)) {
-    await mkdir(path.dirname(path.join(directory, name)), { recursive: true });
-    await writeFile(path.join(directory, name), content);
-  }
-  return directory;
 }
 
 test('init changes imports and config, adds a workflow, and then changes nothing', async ({ cli }) => {
@@ -78,40 +67,33 @@ export default defineConfig({
   expect(printed(await cli('init --yes', { cwd }))).toContain('nothing to change');
 });
 
-for (const [manager, files, parts] of [
-  [
-    'pnpm',
-    { 'pnpm-lock.yaml': '' },
+test('init writes a workflow that installs and runs with pnpm and yarn', async ({ cli }) => {
+  const pnpm10 = { 'package.json': '{ "packageManager": "pnpm@10.2.0" }', 'package-lock.json': '{}' };
+  const yarn4 = { 'package.json': '{ "packageManager": "yarn@4.9.0" }', 'yarn.lock': '__metadata:' };
+  const [action, frozen] = ['- uses: pnpm/action-setup@v4\n      ', '--frozen-lockfile'];
+  const [checkout, setup] = ['actions/checkout@v5\n      ', '- uses: actions/setup-node'];
+  for (const [manager, files, run, parts] of [
     [
-      '- uses: pnpm/action-setup@v4\n        with:\n          version: latest',
-      'pnpm install --frozen-lockfile',
+      'pnpm',
+      { 'pnpm-lock.yaml': '' },
       'pnpm exec',
+      [`${action}  with:\n          version: latest`, `pnpm install ${frozen}`],
     ],
-  ],
-  [
-    'pnpm of the packageManager field',
-    { 'package.json': '{ "packageManager": "pnpm@10.2.0" }', 'pnpm-lock.yaml': '', 'package-lock.json': '{}' },
-    ['- uses: pnpm/action-setup@v4\n      - uses', 'cache: pnpm', 'pnpm exec'],
-  ],
-  [
-    'yarn 1',
-    { 'yarn.lock': '# yarn lockfile v1' },
-    ['actions/checkout@v5\n      - uses: actions/setup-node', 'cache: yarn', 'yarn install --frozen-lockfile', 'yarn'],
-  ],
-  [
-    'yarn 4',
-    { 'package.json': '{ "packageManager": "yarn@4.9.0" }', 'yarn.lock': '__metadata:' },
-    ['npm install --global corepack && corepack enable', 'yarn install --immutable', 'yarn'],
-  ],
-] as const) {
-  test(`init writes a workflow that installs and runs with ${manager}`, async ({ cli }) => {
+    ['pnpm 10', { ...pnpm10, 'pnpm-lock.yaml': '' }, 'pnpm exec', [`${action}- uses`, 'cache: pnpm']],
+    [
+      'yarn 1',
+      { 'yarn.lock': '# yarn lockfile v1' },
+      'yarn',
+      [checkout + setup, 'cache: yarn', `yarn install ${frozen}`],
+    ],
+    ['yarn 4', yarn4, 'yarn', ['npm install --global corepack && corepack enable', 'yarn install --immutable']],
+  ] as const) {
     const own = { '.git/HEAD': '', 'package.json': '{}', 'playwright.config.ts': config };
-    const workflow = await added(cli, await project({ ...own, ...files }));
-    for (const part of parts) expect(workflow).toContain(part);
-    expect(workflow).toContain(`- run: ${parts.at(-1)} playwright test --shard`);
-    expect(workflow).not.toMatch(/npx|npm ci/);
-  });
-}
+    const workflow = await added(cli, await project({ ...own, ...files }, outputPath(manager)));
+    for (const part of [...parts, `- run: ${run} playwright test --shard`]) expect(workflow, manager).toContain(part);
+    expect(workflow, manager).not.toMatch(/npx|npm ci/);
+  }
+});
 
 test('init writes a workflow that installs all browsers, and names the config', async ({ cli }) => {
   const projects = `\n  projects: [{ name: 'firefox', use: { ...devices['Desktop Firefox'] } }],\n});`;
@@ -123,11 +105,9 @@ test('init writes a workflow that installs all browsers, and names the config', 
 });
 
 test('init lists the places that launch a browser or set options without effect', async ({ cli }) => {
+  const options = `channel: 'msedge',\n    launchOptions: { args: [] }`;
   const cwd = await project({
-    'playwright.config.ts': config.replace(
-      `trace: 'on-first-retry'`,
-      `channel: 'msedge',\n    launchOptions: { args: [] }`,
-    ),
+    'playwright.config.ts': config.replace(`trace: 'on-first-retry'`, options),
     'tests/a.spec.ts': spec,
     'global-setup.ts': `import { chromium } from '@playwright/test';\nexport default () => chromium.launch();\n`,
   });
@@ -140,34 +120,14 @@ test('init lists the places that launch a browser or set options without effect'
     expect(stdout).toContain(`By hand: ${line}`);
 });
 
-test('init keeps the options of configs in many syntactic forms', async ({ cli }) => {
-  const forms: [before: string, after: string[]][] = [
-    [
-      `module.exports = { reporter: [['list'], ['html']] };\n`,
-      [`reporter: [['playwright-pool/reporter'], ['list'], ['html']]`, `use: { poolReplay: 'retain-on-failure' }`],
-    ],
-    [
-      `export default { use: { poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };\n`,
-      [`{ poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list'`],
-    ],
-  ];
-  for (const [index, [before, after]] of forms.entries()) {
-    const cwd = await project({ [`${index}/playwright.config.js`]: before });
-    const directory = path.join(cwd, String(index));
-    expect((await cli('init --yes --no-ci', { cwd: directory })).code).toBe(0);
-    const text = await readFile(path.join(directory, 'playwright.config.js'), 'utf8');
-    for (const part of after) expect(text).toContain(part);
-    expect(text).not.toContain('PoolTestOptions');
-  }
-});
-
 test('init writes no workflow if one runs Playwright, or chooses another name', async ({ cli }) => {
   const workflows = '.github/workflows';
-  const other = {
+  const cwd = await project({
+    ...npmRepository,
+    'playwright.config.ts': config,
     [`${workflows}/playwright.yml`]: 'run: make e2e\n',
     [`${workflows}/old/ci.yml`]: 'run: npx playwright test\n',
-  };
-  const cwd = await project({ ...npmRepository, ...other, 'playwright.config.ts': config });
+  });
   expect(printed(await cli('init --yes', { cwd }))).toContain('playwright-pool.yml');
   const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
   expect(await read('playwright.yml')).toBe('run: make e2e\n');
@@ -192,23 +152,25 @@ test('init says why it writes no workflow: the directory or no lockfile', async 
     'packages/e2e/package-lock.json': '{}',
   });
   const below = path.join(cwd, 'packages/e2e');
+  const elsewhere = `GitHub reads only those in ${cwd}. Run the suite of packages/e2e in a workflow there.`;
+  const noLockfile =
+    'init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.';
   for (const [directory, reason] of [
-    [below, `No workflow: GitHub reads only those in ${cwd}. Run the suite of packages/e2e in a workflow there.`],
-    [
-      cwd,
-      'No workflow: init writes one only for a package with the lockfile of npm, pnpm or yarn here. Run npx playwright test in your workflow.',
-    ],
+    [below, elsewhere],
+    [cwd, noLockfile],
   ] as const) {
-    const { code, stdout } = await cli('init --yes', { cwd: directory });
-    expect(code).toBe(0);
-    expect(stdout).toContain(`${reason}\n`);
-    expect(stdout).toMatch(/Changed \d files?\./);
-    expect(existsSync(path.join(directory, '.github'))).toBe(false);
+    const shown = printed(await cli('init --dry-run', { cwd: directory }));
+    expect(shown).toContain(`No workflow: ${reason}\n`);
+    // It makes its other changes.
+    expect(shown.match(/^\+\+\+ .*/gm)).toEqual([expect.stringContaining('+++ playwright.config.ts')]);
   }
 
-  await mkdir(path.join(cwd, '.github/workflows'), { recursive: true });
-  await writeFile(path.join(cwd, '.github/workflows/ci.yaml'), 'run: npx playwright test\n');
-  expect((await cli('init --yes', { cwd: below })).stdout).not.toContain('No workflow');
+  await project({ '.github/workflows/ci.yaml': 'run: npx playwright test\n' });
+  const changed = printed(await cli('init --yes', { cwd: below }));
+  expect(changed).not.toContain('No workflow');
+  expect(changed).toContain('Changed 1 file.');
+  for (const directory of ['packages/e2e/.github', '.github/workflows/playwright.yml'])
+    expect(existsSync(path.join(cwd, directory)), directory).toBe(false);
 });
 
 test('init prints the steps left for the user, until all are done', async ({ cli }) => {
@@ -217,21 +179,21 @@ test('init prints the steps left for the user, until all are done', async ({ cli
     `By hand: add poolReplay: 'retain-on-failure' to the use of playwright.config.ts, and import defineConfig from playwright-pool.`,
     `By hand: change the import of the tests to playwright-pool, or name their directory with --tests: no source imports playwright-pool.`,
   ];
-  const cwd = await project({
-    'playwright.config.ts': `// reporter: 'playwright-pool/reporter', poolReplay: 'on'\nexport default defineConfig(base, { reporter });\n`,
-  });
-  const { code, stdout } = await cli('init --yes --no-ci', { cwd });
-  expect(code).toBe(0);
-  expect(stdout).toBe(`${left.join('\n')}\nThere is nothing else to change.\n`);
+  const undecided = `// reporter: 'playwright-pool/reporter', poolReplay: 'on'\nexport default defineConfig(base, { reporter });\n`;
+  const cwd = await project({ 'playwright.config.ts': undecided });
+  const none = `${left.join('\n')}\nThere is nothing else to change.\n`;
+  expect(printed(await cli('init --yes --no-ci', { cwd }))).toBe(none);
 
   const reporter = `reporter: process.env.CI ? 'github' : 'list',`;
-  await writeFile(path.join(cwd, 'playwright.config.ts'), config.replace(`reporter: 'html',`, reporter));
-  await mkdir(path.join(cwd, 'tests'));
-  await writeFile(path.join(cwd, 'tests/a.spec.ts'), spec);
-  expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain(left[0]);
-  const { stdout: changed } = await cli('init --yes --no-ci', { cwd });
-  expect(changed).toContain(left[0]);
-  for (const line of left.slice(1)) expect(changed).not.toContain(line);
+  await project({
+    'playwright.config.ts': config.replace(`reporter: 'html',`, reporter),
+    'tests/a.spec.ts': spec,
+  });
+  for (const option of ['--dry-run', '--yes']) {
+    const { stdout: shown } = await cli(`init ${option} --no-ci`, { cwd });
+    expect(shown).toContain(left[0]);
+    for (const line of left.slice(1)) expect(shown).not.toContain(line);
+  }
   expect(await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).toContain(reporter);
 });
 
@@ -241,16 +203,16 @@ test("init finds tests outside the config's directory by testDir", async ({ cli 
     'specs (all)/a.spec.ts': spec,
   });
   const e2e = path.join(cwd, 'e2e');
-  const { stdout } = await cli('init --yes --no-ci', { cwd: e2e });
-  expect(stdout).not.toContain('By hand');
+  const run = async (...args: string[]) => (await cli(['init', '--yes', '--no-ci', ...args], { cwd: e2e })).stdout;
+  expect(await run()).not.toContain('By hand');
   expect(await readFile(path.join(cwd, 'specs (all)/a.spec.ts'), 'utf8')).toContain(`from 'playwright-pool'`);
 
-  await writeFile(path.join(e2e, 'playwright.config.ts'), config.replace(`'./tests'`, `join(root, 'specs')`));
+  const changed = path.join(e2e, 'playwright.config.ts');
+  const text = await readFile(changed, 'utf8');
+  await writeFile(changed, text.replace(`'../specs (all)'`, `join(root, 'specs')`));
   const unknown = 'By hand: name the directory of the tests with --tests: testDir is not a string literal.';
-  expect((await cli('init --yes --no-ci', { cwd: e2e })).stdout).toContain(unknown);
-  expect((await cli(['init', '--yes', '--no-ci', '--tests', '../specs (all)'], { cwd: e2e })).stdout).toContain(
-    'is on the pool',
-  );
+  expect(await run()).toContain(unknown);
+  expect(await run('--tests', '../specs (all)')).toContain('is on the pool');
 });
 
 test('init refuses a missing config or directory of tests, and says where to begin', async ({ cli }) => {

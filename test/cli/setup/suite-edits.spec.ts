@@ -31,6 +31,10 @@ test('init adds the reporter and the replays option to configs in many forms', (
       `export default {\n  // reporter: 'html', poolReplay: 'on', {\n  grep: /[/{]use: \\{/, name: 'it\\'s {',\n  'use': { ${replay}, /* } */ url: \`\${'{'}\` },\n  "reporter": [\n    ${reporter},\n    ['list'],\n  ],\n};`,
     ],
     [
+      `module.exports = { reporter: [['list'], ['html']] };\n`,
+      `module.exports = { use: { ${replay} }, reporter: [${reporter}, ['list'], ['html']] };\n`,
+    ],
+    [
       `const config = { reporter: [...base], use: { ...devices['a b'] } };\nmodule.exports = config;\n`,
       `const config = { reporter: [${reporter}, ...base], use: { ${replay}, ...devices['a b'] } };\nmodule.exports = config;\n`,
     ],
@@ -48,6 +52,7 @@ test('init adds the reporter and the replays option to configs in many forms', (
 test("init leaves configs unchanged that it can't parse", () => {
   for (const text of [
     `export default { reporter: process.env.CI ? 'github' : 'list', use: process.env.CI ? {} : { trace: 'on' } };`,
+    `export default { use: { poolReplay: 'on' }, reporter: process.env.CI ? 'blob' : 'list' };`,
     `export default { ...base };`,
     `export default { reporter, use };`,
     `export default defineConfig(base, { reporter: 'html', use: {} });`,
@@ -64,66 +69,34 @@ test("init leaves configs unchanged that it can't parse", () => {
 });
 
 test("init's edits of a TypeScript config compile, and omit replays if the config's type forbids the option", async () => {
-  const forms: [before: string, isRecorded: boolean][] = [
-    [
-      `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`,
-      true,
-    ],
-    [
-      `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: devices['a']! })\n`,
-      false,
-    ],
-    [
-      `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: { ...devices['a']! } })\n`,
-      true,
-    ],
-    [
-      `import { defineConfig } from "@playwright/test";\r\n\r\nexport default defineConfig({\r\n  reporter: 'list',\r\n});\r\n`,
-      true,
-    ],
-    [
-      `import type { PlaywrightTestConfig } from '@playwright/test';\nconst config: PlaywrightTestConfig = { use: {} };\nexport default config;\n`,
-      true,
-    ],
-    [
-      `import type { PlaywrightTestConfig } from '@playwright/test';\nexport default { use: {} } satisfies PlaywrightTestConfig;\n`,
-      true,
-    ],
-    [
-      `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nconst config: Config = {};\nexport default config;\n`,
-      false,
-    ],
-    [
-      `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nexport default {} satisfies Config;\n`,
-      false,
-    ],
-    [
-      `import { defineConfig } from '@playwright/test';\nexport default defineConfig<{ mine: string }>({ use: { mine: '' } });\n`,
-      true,
-    ],
-    [`import { defineConfig } from '@playwright/test'; export default defineConfig({ use: {} });\n`, true],
-    [
-      `import * as playwright from '@playwright/test';\nexport default playwright.defineConfig({ projects: [{ use: {} }] });\n`,
-      true,
-    ],
-    [`const config = { testDir: 'tests' };\nexport default config;\n`, true],
+  const recorded = [
+    `import { defineConfig } from '@playwright/test';\nexport default defineConfig({ use: { trace: 'on' } });\n`,
+    `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: { ...devices['a']! } })\n`,
+    `import { defineConfig } from "@playwright/test";\r\n\r\nexport default defineConfig({\r\n  reporter: 'list',\r\n});\r\n`,
+    `import type { PlaywrightTestConfig } from '@playwright/test';\nconst config: PlaywrightTestConfig = { use: {} };\nexport default config;\n`,
+    `import type { PlaywrightTestConfig } from '@playwright/test';\nexport default { use: {} } satisfies PlaywrightTestConfig;\n`,
+    `import { defineConfig } from '@playwright/test';\nexport default defineConfig<{ mine: string }>({ use: { mine: '' } });\n`,
+    `import { defineConfig } from '@playwright/test'; export default defineConfig({ use: {} });\n`,
+    `import * as playwright from '@playwright/test';\nexport default playwright.defineConfig({ projects: [{ use: {} }] });\n`,
+    `const config = { testDir: 'tests' };\nexport default config;\n`,
+  ];
+  const unrecorded = [
+    `import {\n  defineConfig,\n  devices,\n} from '@playwright/test' // both\nexport default defineConfig({ use: devices['a']! })\n`,
+    `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nconst config: Config = {};\nexport default config;\n`,
+    `import type { PlaywrightTestConfig as Config } from '@playwright/test';\nexport default {} satisfies Config;\n`,
   ];
   const directory = outputPath('configs');
   await mkdir(directory, { recursive: true });
-  for (const [index, [before, isRecorded]] of forms.entries()) {
+  const forms = [...recorded, ...unrecorded];
+  for (const [index, before] of forms.entries()) {
     const after = editedConfig(before, 'playwright.config.ts');
     expect.soft(after).toContain(reporter);
-    expect.soft(after.includes(replay), after).toBe(isRecorded);
+    expect.soft(after.includes(replay), after).toBe(recorded.includes(before));
     expect.soft(after.replaceAll('\r\n', '').includes('\n'), after).toBe(!before.includes('\r\n'));
     await writeFile(path.join(directory, `${index}.ts`), after);
   }
   const files = [...forms.keys()].map((index) => path.join(directory, `${index}.ts`));
-  const tsc = path.resolve('node_modules/typescript/bin/tsc');
-  const compiled = await promisify(execFile)(process.execPath, [
-    tsc,
-    '--ignoreConfig',
-    ...compilerOptions,
-    ...files,
-  ]).catch((error: { stdout: string }) => error);
-  expect(compiled.stdout).toBe('');
+  const line = [path.resolve('node_modules/typescript/bin/tsc'), '--ignoreConfig', ...compilerOptions, ...files];
+  const compiled = promisify(execFile)(process.execPath, line);
+  expect((await compiled.catch((error: { stdout: string }) => error)).stdout).toBe('');
 });
