@@ -97,8 +97,8 @@ test('profiles diff reads local storage from the log and compressed tables of Le
 
 test('profiles diff compares preferences and extensions, also with variables that are empty', async ({ cli }) => {
   const env = { PLAYWRIGHT_POOL_CHROMIUM: '', PLAYWRIGHT_POOL_PROJECT: '', PLAYWRIGHT_POOL_DATA_DIR: '' };
-  const id = 'abcdefghijklmnopabcdefghijklmnop';
-  const userData = async (name: string, preferences: object, version?: string) => {
+  const [added, updated, unpacked] = ['a', 'b', 'p'].map((letter) => letter.repeat(32)) as [string, string, string];
+  const userData = async (name: string, preferences: object, extensions: Record<string, string>) => {
     const profile = outputPath(name, 'Default');
     await mkdir(profile, { recursive: true });
     const secure = { secure: name, protection: { macs: { homepage: name } } };
@@ -107,18 +107,19 @@ test('profiles diff compares preferences and extensions, also with variables tha
     // An extension that Chromium was unpacking, and the empty directory of a removed one.
     await mkdir(join(profile, 'Extensions/Temp/new'), { recursive: true });
     await mkdir(join(profile, 'Extensions', 'o'.repeat(32)), { recursive: true });
-    if (version === undefined) return;
-    const extension = join(profile, 'Extensions', id, `${version}_0`);
-    await mkdir(extension, { recursive: true });
-    await writeFile(join(extension, 'manifest.json'), `\uFEFF${JSON.stringify({ name: 'Notes', version })}`);
+    for (const [id, version] of Object.entries(extensions)) {
+      const extension = join(profile, 'Extensions', id, `${version}_0`);
+      await mkdir(extension, { recursive: true });
+      await writeFile(join(extension, 'manifest.json'), `\uFEFF${JSON.stringify({ name: 'Notes', version })}`);
+    }
   };
-  const settings = { ['p'.repeat(32)]: { location: 4, path: '/notes' }, [id]: { location: 1, path: 'unused' } };
-  await userData('one', { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } });
-  await userData('two', { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } }, '1.2');
-  await userData('three', {}, '1.3');
-  const compare = async (a: string, b: string) =>
-    JSON.parse((await cli(`profiles diff ${a} ${b} --json --show-values`, { env })).stdout);
-  expect(await compare('./one', './two')).toEqual({
+  const settings = { [unpacked]: { location: 4, path: '/notes' }, [added]: { location: 1, path: 'unused' } };
+  const before = { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } };
+  const after = { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } };
+  await userData('one', before, { [updated]: '1.2' });
+  await userData('two', after, { [added]: '1.2', [updated]: '1.3' });
+  const { stdout } = await cli('profiles diff ./one ./two --json --show-values', { env });
+  expect(JSON.parse(stdout)).toEqual({
     equal: false,
     cookies: nothing,
     local_storage: nothing,
@@ -131,13 +132,10 @@ test('profiles diff compares preferences and extensions, also with variables tha
       ],
     },
     extensions: {
-      added: [{ key: id, value: 'Notes 1.2' }],
-      removed: [{ key: 'p'.repeat(32), value: 'unpacked at /notes' }],
-      changed: [],
+      added: [{ key: added, value: 'Notes 1.2' }],
+      removed: [{ key: unpacked, value: 'unpacked at /notes' }],
+      changed: [{ key: updated, before: { value: 'Notes 1.2' }, after: { value: 'Notes 1.3' } }],
     },
-  });
-  expect(await compare('./two', './three')).toMatchObject({
-    extensions: { ...nothing, changed: [{ key: id, before: { value: 'Notes 1.2' }, after: { value: 'Notes 1.3' } }] },
   });
 });
 
