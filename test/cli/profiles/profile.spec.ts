@@ -111,7 +111,7 @@ test('profiles download exits with 3 if the profile was never saved', async ({ c
 
 for (const [ending, code, message] of [
   ['is interrupted', 130, /^(Downloading .+\n)*playwright-pool: interrupted\n$/],
-  ['breaks off', 1, /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/],
+  ['breaks off @long', 1, /^(Downloading .+\n)*playwright-pool: .+ \(GET .+\n$/],
 ] as const) {
   test(`profiles download leaves no file if it ${ending}`, async ({ answering, cli }) => {
     // Sends the beginning of the first archive and holds the rest back.

@@ -8,13 +8,18 @@ import { CliProcess, main } from '../../support/service/service-process.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, printed, test } from '../commands.ts';
 
-test('commands fail if stdout is a file on a full disk', () => {
-  for (const command of ['call', 'call browsers.create --describe', '--version', 'profiles diff --help']) {
-    const line = ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...command.split(' ')];
-    const { status, stderr } = spawnSync('sh', line, { encoding: 'utf8' });
-    expect([status, stderr], command).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
-  }
-});
+for (const [commands, title] of [
+  [['call', '--version'], 'commands fail if stdout is a file on a full disk'],
+  [['call browsers.create --describe', 'profiles diff --help'], 'a help fails if stdout is on a full disk @long'],
+] as const) {
+  test(title, () => {
+    for (const command of commands) {
+      const line = ['-c', '"$@" > /dev/full', 'sh', process.execPath, main, ...command.split(' ')];
+      const { status, stderr } = spawnSync('sh', line, { encoding: 'utf8' });
+      expect([status, stderr], command).toEqual([1, "playwright-pool: the output can't be written (ENOSPC)\n"]);
+    }
+  });
+}
 
 test('commands exit with 0 and leave no files if their reader closes the pipe', async ({ env }) => {
   await mkdir(outputPath('ann', 'Default'), { recursive: true });
@@ -26,7 +31,7 @@ test('commands exit with 0 and leave no files if their reader closes the pipe', 
   }
 });
 
-test('a command that keeps printing exits with 0 when its reader closes the pipe', async ({ answering }) => {
+test('a command that keeps printing exits with 0 when its reader closes the pipe @long', async ({ answering }) => {
   const env = await answering((request, response) => {
     const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'));
     const headers = { 'content-type': 'application/json', 'x-has-more': 'true', 'x-next-offset': String(offset + 1) };

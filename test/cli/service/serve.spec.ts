@@ -116,7 +116,7 @@ test('after kill -9 all browsers end within 10 s, and the next service has the d
   expect((await call('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
 });
 
-test("the hosted service's SDK and Playwright use a service that shares no disk with them", async () => {
+test("the hosted service's SDK and Playwright use a service that shares no disk with them @long", async () => {
   test.skip(!canSeparate, 'needs Linux and the right to unshare a mount namespace');
   const hidden = outputPath('hidden');
   await using service = await startSeparateService(hidden);

@@ -100,7 +100,7 @@ test('init names the configs below a directory without one', async ({ cli }) => 
   expectFailure(await cli('init', { cwd }), 2, `run init in the directory of ${names.join(' or ')}\n`);
 });
 
-test('init gives lines of the changed files, and with --dry-run of the unchanged ones', async ({ cli }) => {
+test('init gives lines of the changed files, and with --dry-run of the unchanged ones @long', async ({ cli }) => {
   const channel = config.replace(`  reporter: 'list',\n`, '').replace(`use: {`, `use: { channel: 'chrome',`);
   const cwd = await project({ ...packages, 'playwright.config.ts': channel, 'a.spec.ts': spec });
   expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain('playwright.config.ts:4: channel ');
