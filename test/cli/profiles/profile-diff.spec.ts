@@ -95,29 +95,31 @@ test('profiles diff reads local storage from the log and compressed tables of Le
   expect((await cli('profiles diff ./user-data ./empty')).stdout).toContain(removed);
 });
 
+/** Writes a user-data directory with these preferences, and with extensions of these versions. */
+async function writeUserData(name: string, preferences: object, extensions: Record<string, string>): Promise<void> {
+  const profile = outputPath(name, 'Default');
+  await mkdir(profile, { recursive: true });
+  const secure = { secure: name, protection: { macs: { homepage: name } } };
+  await writeFile(join(profile, 'Preferences'), JSON.stringify(preferences));
+  await writeFile(join(profile, 'Secure Preferences'), JSON.stringify(secure));
+  // An extension that Chromium was unpacking, and the empty directory of a removed one.
+  await mkdir(join(profile, 'Extensions/Temp/new'), { recursive: true });
+  await mkdir(join(profile, 'Extensions', 'o'.repeat(32)), { recursive: true });
+  for (const [id, version] of Object.entries(extensions)) {
+    const extension = join(profile, 'Extensions', id, `${version}_0`);
+    await mkdir(extension, { recursive: true });
+    await writeFile(join(extension, 'manifest.json'), `\uFEFF${JSON.stringify({ name: 'Notes', version })}`);
+  }
+}
+
 test('profiles diff compares preferences and extensions, also with variables that are empty', async ({ cli }) => {
   const env = { PLAYWRIGHT_POOL_CHROMIUM: '', PLAYWRIGHT_POOL_PROJECT: '', PLAYWRIGHT_POOL_DATA_DIR: '' };
   const [added, updated, unpacked] = ['a', 'b', 'p'].map((letter) => letter.repeat(32)) as [string, string, string];
-  const userData = async (name: string, preferences: object, extensions: Record<string, string>) => {
-    const profile = outputPath(name, 'Default');
-    await mkdir(profile, { recursive: true });
-    const secure = { secure: name, protection: { macs: { homepage: name } } };
-    await writeFile(join(profile, 'Preferences'), JSON.stringify(preferences));
-    await writeFile(join(profile, 'Secure Preferences'), JSON.stringify(secure));
-    // An extension that Chromium was unpacking, and the empty directory of a removed one.
-    await mkdir(join(profile, 'Extensions/Temp/new'), { recursive: true });
-    await mkdir(join(profile, 'Extensions', 'o'.repeat(32)), { recursive: true });
-    for (const [id, version] of Object.entries(extensions)) {
-      const extension = join(profile, 'Extensions', id, `${version}_0`);
-      await mkdir(extension, { recursive: true });
-      await writeFile(join(extension, 'manifest.json'), `\uFEFF${JSON.stringify({ name: 'Notes', version })}`);
-    }
-  };
   const settings = { [unpacked]: { location: 4, path: '/notes' }, [added]: { location: 1, path: 'unused' } };
   const before = { homepage: 'https://a.test', browser: { clear: [1, 2] }, extensions: { settings } };
   const after = { homepage: 'https://b.test', browser: { clear: [1, 2], dark: true } };
-  await userData('one', before, { [updated]: '1.2' });
-  await userData('two', after, { [added]: '1.2', [updated]: '1.3' });
+  await writeUserData('one', before, { [updated]: '1.2' });
+  await writeUserData('two', after, { [added]: '1.2', [updated]: '1.3' });
   const { stdout } = await cli('profiles diff ./one ./two --json --show-values', { env });
   expect(JSON.parse(stdout)).toEqual({
     equal: false,
