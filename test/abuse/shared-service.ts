@@ -9,8 +9,10 @@ import { callerOf, type TestService } from '../support/service/service.ts';
 import { shellIn, type Shell } from '../support/service/session-processes.ts';
 
 type Fixtures = {
-  /** A shell in a new session. */
+  /** A shell in the session of all tests of a worker. */
   shell: Shell;
+  /** A shell in a new session. */
+  newShell: Shell;
   /** Ends all pools and sessions of a test. */
   ended: void;
 };
@@ -20,7 +22,13 @@ type WorkerFixtures = {
   data: string;
   service: TestService;
   client: Client;
+  /** The session of all tests of a worker. They don't end it, and leave nothing in it that changes other tests. */
+  session: Session;
 };
+
+type Session = Awaited<ReturnType<Client['browsers']['create']>>;
+
+const shared = 'shared';
 
 /** One service for all tests of a worker. */
 export const test = base.extend<Fixtures, WorkerFixtures>({
@@ -47,14 +55,20 @@ export const test = base.extend<Fixtures, WorkerFixtures>({
     },
     { scope: 'worker' },
   ],
+  session: [
+    async ({ client }, use) => use(await client.browsers.create({ name: shared, timeout_seconds: 3600 })),
+    { scope: 'worker' },
+  ],
   ended: [
     async ({ client }, use) => {
       await use();
       for (const { id } of await collect(client.browserPools.list()))
         await client.browserPools.delete(id, { force: true });
-      for (const { session_id } of await collect(client.browsers.list())) await client.browsers.deleteByID(session_id);
+      for (const { session_id, name } of await collect(client.browsers.list()))
+        if (name !== shared) await client.browsers.deleteByID(session_id);
     },
     { auto: true },
   ],
-  shell: async ({ client }, use) => use(shellIn(client, (await client.browsers.create()).session_id)),
+  shell: async ({ client, session }, use) => use(shellIn(client, session.session_id)),
+  newShell: async ({ client }, use) => use(shellIn(client, (await client.browsers.create()).session_id)),
 });

@@ -1,28 +1,18 @@
 import { readlinkSync } from 'node:fs';
 import { descendantsOf } from '../../src/service/process/children/namespaces.ts';
-import { expect, leasingFrom, pidIn, test } from '../support/runs/fault-runs.ts';
 import { commandLine, expectNoProcessWith, processesWith } from '../support/processes/processes.ts';
-import { CliProcess } from '../support/service/service-process.ts';
+import { pidIn } from '../support/runs/fault-runs.ts';
+import { expect, expectOutput, test } from './suite-runs.ts';
 
 // Parts of a run end in the middle of an action over Playwright's own protocol, or their connection goes silent.
 
-const overPlaywright = `transport: 'playwright'`;
+const pool = `transport: 'playwright'`;
 
-/** A test that waits for an element that doesn't come. */
-const waitingTest = (title: string, timeout = 120_000) => `
-  test('${title}', async ({ page }) => {
-    test.setTimeout(${timeout});
-    await page.setContent('x');
-    console.log('running ${title}: ' + process.pid);
-    await page.locator('#missing').click();
-  });`;
-const head = `import { test } from 'playwright-pool';`;
-const works = `test('works', async ({ page }) => { await page.setContent('y'); });`;
-const suite = `${head} ${waitingTest('waits')} ${works}`;
+/** The command-line options that select tests of the suite `actions`. */
+const only = (...titles: string[]) => ['--grep', `(${titles.join('|')})$`];
 
 test('returns the browser if the worker, the host or the connection ends in the middle of an action', async ({
-  start,
-  hosted,
+  startSuite,
   faultProxy,
 }) => {
   test.setTimeout(180_000);
@@ -34,22 +24,17 @@ test('returns the browser if the worker, the host or the connection ends in the 
     },
     connection: { end: () => faultProxy.resetWebSockets(), error: 'closed' },
   };
-  const run = start({
-    files: {
-      'a.spec.ts': `${head} ${Object.keys(ends)
-        .map((name) => waitingTest(name))
-        .join('')} ${works}`,
-    },
-    ...hosted.options({ via: faultProxy.url, pool: overPlaywright, more: `trace: 'retain-on-failure'` }),
+  const run = startSuite('actions', faultProxy.url, {
+    pool,
+    more: `trace: 'retain-on-failure'`,
+    args: only(...Object.keys(ends), 'works'),
   });
   for (const [name, { end }] of Object.entries(ends)) {
-    await expect.poll(() => run.output, { timeout: 60_000 }).toContain(`running ${name}: `);
+    await expectOutput(run, `running ${name}: `);
     const before = hostsOf(process.pid);
     expect(before.length).toBeGreaterThan(0);
     end(pidIn(run.output, `running ${name}`), before);
-    await expect
-      .poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid)), { timeout: 30_000 })
-      .toEqual([]);
+    await expectEnded(before);
   }
   const { results, output } = await run.finished();
   for (const [name, { error }] of Object.entries(ends)) {
@@ -63,53 +48,47 @@ test('returns the browser if the worker, the host or the connection ends in the 
 });
 
 test('returns the browser and ends its Playwright host if the runner is killed during an action @long', async ({
-  start,
+  startSuite,
   hosted,
 }) => {
-  const run = start({ files: { 'a.spec.ts': suite }, ...hosted.options({ pool: overPlaywright }) });
-  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
+  const run = startSuite('actions', hosted.url, { pool, args: only('waits', 'works') });
+  await expectOutput(run, 'running waits: ');
   const before = hostsOf(process.pid);
   process.kill(run.pid, 'SIGKILL');
   await run.finished();
   await expect.poll(hosted.leased, { timeout: 15_000 }).toBe(0);
-  await expect.poll(() => hostsOf(process.pid).filter((pid) => before.includes(pid))).toEqual([]);
+  await expectEnded(before);
   await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 30_000 }).toEqual([]);
 });
 
-test("ends a test's action and all processes if the service is killed @long", async ({ start }, testInfo) => {
+test("ends a test's action and all processes if the service is killed @long", async ({ startSuite, served }) => {
   test.setTimeout(180_000);
-  const directory = testInfo.outputPath('service');
-  await using service = new CliProcess(['serve', '--port', '0', '--data-dir', directory], {
-    env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-  });
-  const url = (await service.firstLine()).replace('listening on ', '');
-  const run = start({ files: { 'a.spec.ts': suite }, ...leasingFrom(url, { pool: overPlaywright }) });
-  await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
-  const hosts = hostsOf(service.child.pid!);
+  const run = startSuite('actions', served.url, { pool, args: only('waits', 'works') });
+  await expectOutput(run, 'running waits: ');
+  const hosts = hostsOf(served.child.pid!);
   expect(hosts.length).toBeGreaterThan(0);
-  service.child.kill('SIGKILL');
+  served.child.kill('SIGKILL');
   const { results, output } = await run.finished();
   expect(results['waits']?.map(({ status }) => status)).toEqual(['failed']);
   expect(output).toContain('infrastructure: 2 attempts had no working browser:');
-  await expectNoProcessWith(directory);
-  await expect.poll(() => processesWith('playwright/host.js').filter((pid) => hosts.includes(pid))).toEqual([]);
+  await expectNoProcessWith(served.directory);
+  await expectEnded(hosts);
 });
 
 for (const transport of ['cdp', 'playwright'])
   test(`a silent ${transport} connection fails the running action with an explanation @long`, async ({
-    start,
-    hosted,
+    startSuite,
     faultProxy,
   }) => {
     test.setTimeout(180_000);
-    const run = start({
-      files: { 'a.spec.ts': `${head} ${waitingTest('waits')} ${waitingTest('times out', 12_000)} ${works}` },
-      ...hosted.options({ via: faultProxy.url, pool: `transport: '${transport}'` }),
+    const run = startSuite('actions', faultProxy.url, {
+      pool: `transport: '${transport}'`,
+      args: only('waits', 'times out', 'works'),
     });
-    await expect.poll(() => run.output, { timeout: 30_000 }).toContain('running waits: ');
-    faultProxy.silenceWebSockets();
-    await expect.poll(() => run.output, { timeout: 90_000 }).toContain('running times out: ');
-    faultProxy.silenceWebSockets();
+    for (const title of ['waits', 'times out']) {
+      await expectOutput(run, `running ${title}: `, 90_000);
+      faultProxy.silenceWebSockets();
+    }
     const { results, output } = await run.finished();
     const outcome = (title: string) => results[title]!.map(({ status, errors }) => [status, errors.at(-1)?.message]);
     expect(outcome('waits')).toEqual([
@@ -122,6 +101,12 @@ for (const transport of ['cdp', 'playwright'])
     expect(output).toContain('2 × the service was silent during the test\n');
     expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
   });
+
+/** The hosts end. Others may have got their process ids. */
+async function expectEnded(hosts: number[]): Promise<void> {
+  const left = () => processesWith('playwright/host.js').filter((pid) => hosts.includes(pid));
+  await expect.poll(left, { timeout: 30_000 }).toEqual([]);
+}
 
 /** The Playwright hosts of a service in this process. A spare one, which has no session yet, is not among them. */
 function hostsOf(servicePid: number): number[] {

@@ -4,28 +4,18 @@ import { Network, networkProblem } from '../support/http/network.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
 import type { PlaywrightRun, RunResult } from '../support/runs/playwright-run.ts';
 import { isLong, longOnly } from '../support/processes/long-form.ts';
+import { fileOf } from './suite-runs.ts';
 
 // A machine or the control plane fails during a run of 200 tests without retries.
 
 const tests = 200;
-const suite = `
-  import { test, expect } from 'playwright-pool';
-  for (let index = 0; index < ${tests}; index++)
-    test('test ' + index, async ({ page }) => {
-      await page.setContent('<button onclick="document.title = 1">Go</button>');
-      await page.getByRole('button').click();
-      await expect(page).toHaveTitle('1');
-      console.log('done ' + index);
-    });`;
 
 test.slow();
 
 function options({ control }: Fleet) {
-  return {
-    files: { 'many.spec.ts': suite },
-    env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
-    config: `workers: 4, fullyParallel: true, retries: 0, use: { pool: { name: 'ci', size: 4, transport: 'cdp' }, poolLease: 'test' },`,
-  };
+  const env = { TESTS: String(tests), PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' };
+  const config = `workers: 4, fullyParallel: true, retries: 0, use: { pool: { name: 'ci', size: 4, transport: 'cdp' }, poolLease: 'test' },`;
+  return { ...fileOf('many'), env, config };
 }
 
 /** Waits until so many tests have passed. */
@@ -46,6 +36,27 @@ async function brokenOff({ control }: Fleet, { url }: Member, { output, results 
     if (body.machine === url) titles.push(title);
   }
   return titles.toSorted();
+}
+
+/**
+ * Cuts off the first machine in the middle of a run. If this is too long, only the tests that run there may fail.
+ * Returns their sessions, as `cut` does.
+ */
+async function expectLoss(
+  fleet: Fleet,
+  run: PlaywrightRun,
+  isLost: boolean,
+  cut: () => Promise<string[]>,
+): Promise<string[]> {
+  await passed(run, 20);
+  const there = await cut();
+  const result = await run.finished();
+  const lost = fleet.control.cli.output.match(/ machine_lost machine/g)?.length ?? 0;
+  expect(lost).toBe(isLost && there.length > 0 ? 1 : 0);
+  expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there.length : 0);
+  expect(result.stats.passed + result.stats.failed).toBe(tests);
+  await expectNoneLeft(fleet, fleet.machines, result);
+  return there;
 }
 
 /** The sessions end on the machine after the control plane has lost them. */
@@ -99,43 +110,34 @@ test('killing a machine of a fleet fails only the tests that run there @long', a
   await expectNoneLeft(fleet, others, result);
 });
 
-for (const { seconds, isLost } of [
-  { seconds: 10, isLost: false },
-  { seconds: 60, isLost: true },
-]) {
-  test(`a control plane ${isLost ? 'gives up once' : 'keeps'} a machine that no packet reaches for ${seconds} s @long`, async ({
+for (const [seconds, isLost] of [
+  [10, false],
+  [60, true],
+] as const) {
+  const outcome = isLost ? 'gives up once' : 'keeps';
+
+  test(`a control plane ${outcome} a machine that no packet reaches for ${seconds} s @long`, async ({
     startFleet,
     start,
   }) => {
     const ways: FaultProxy[] = [];
-    const fleet = await startFleet({
-      machines: 3,
-      via: async (urls) => {
-        ways.push(...(await Promise.all(urls.map((url) => FaultProxy.start(url)))));
-        return ways.map(({ url }) => url);
-      },
-    });
+    const via = async (urls: string[]) => {
+      ways.push(...(await Promise.all(urls.map((url) => FaultProxy.start(url)))));
+      return ways.map(({ url }) => url);
+    };
+    const fleet = await startFleet({ machines: 3, via });
     const run = start(options(fleet));
-    await passed(run, 20);
-    ways[0]!.cut();
-    const there = (await fleet.machines[0]!.sessions()).length;
-    await sleep(seconds * 1000);
-    ways[0]!.mend();
-    const result = await run.finished();
-    const lost = fleet.control.cli.output.match(/ machine_lost machine/g)?.length ?? 0;
-    expect(lost).toBe(isLost && there > 0 ? 1 : 0);
-    expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there : 0);
-    expect(result.stats.passed + result.stats.failed).toBe(tests);
-    await expectNoneLeft(fleet, fleet.machines, result);
+    await expectLoss(fleet, run, isLost, async () => {
+      ways[0]!.cut();
+      const there = await fleet.machines[0]!.sessions();
+      await sleep(seconds * 1000);
+      ways[0]!.mend();
+      return there;
+    });
     for (const way of ways) await way[Symbol.asyncDispose]();
   });
-}
 
-for (const { seconds, isLost } of [
-  { seconds: 10, isLost: false },
-  { seconds: 60, isLost: true },
-]) {
-  test(`a control plane ${isLost ? 'gives up once' : 'keeps'} a machine whose network link is down for ${seconds} s @long`, async ({
+  test(`a control plane ${outcome} a machine whose network link is down for ${seconds} s @long`, async ({
     startFleet,
     start,
   }) => {
@@ -145,18 +147,14 @@ for (const { seconds, isLost } of [
     await using network = await Network.create(3);
     const fleet = await startFleet({ machines: 3, network });
     const run = start({ ...options(fleet), enter: network.place('control').enter });
-    await passed(run, 20);
-    await network.cut(0);
-    const there = await fleet.machines[0]!.sessions();
-    await sleep(seconds * 1000);
-    await network.mend(0);
-    const result = await run.finished();
-    const lost = fleet.control.cli.output.match(/ machine_lost machine/g)?.length ?? 0;
-    expect(lost).toBe(isLost && there.length > 0 ? 1 : 0);
+    const there = await expectLoss(fleet, run, isLost, async () => {
+      await network.cut(0);
+      const ids = await fleet.machines[0]!.sessions();
+      await sleep(seconds * 1000);
+      await network.mend(0);
+      return ids;
+    });
     if (isLost) await expectNotOn(fleet.machines[0]!, there);
-    expect(result.stats.failed).toBeLessThanOrEqual(isLost ? there.length : 0);
-    expect(result.stats.passed + result.stats.failed).toBe(tests);
-    await expectNoneLeft(fleet, fleet.machines, result);
   });
 }
 

@@ -1,6 +1,7 @@
 import { chromium } from '@playwright/test';
 import type { DashboardState } from '../../src/contract/dashboard-events.ts';
 import { expect, expectOnMachines, test } from '../support/service/fleet.ts';
+import { fileOf } from './suite-runs.ts';
 
 // Machines of a control plane drain, die and come back.
 
@@ -34,24 +35,17 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   start,
 }) => {
   const { machines, control } = await startFleet();
-  const suite = `
-    import { test } from 'playwright-pool';
-    test('loses its machine', async ({ page, remote: { session } }) => {
-      console.log('has ' + session.id + '.');
-      for (;;) await page.evaluate(1);
-    });
-    test('works', async ({ page }) => void (await page.evaluate(1)));`;
   const run = start({
-    files: { 'lost.spec.ts': suite },
+    ...fileOf('in-use'),
     env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
     config: `use: { pool: { name: 'ci', size: 1, transport: 'cdp' }, poolLease: 'test', poolReplay: 'retain-on-failure' },`,
   });
-  const id = () => /has (\w+)\./.exec(run.output)?.[1];
+  const id = () => /in use: (\w+)\./.exec(run.output)?.[1];
   await expect.poll(id, { timeout: 30_000 }).toBeDefined();
   const { body: session } = await control.call('GET', `/browsers/${id()}`);
   machines.find(({ url }) => url === session.machine)!.cli.child.kill('SIGKILL');
   const { results, output } = await run.finished();
-  const [lost] = results['loses its machine']!;
+  const [lost] = results['loses it']!;
   expect(lost!.annotations).toContainEqual({
     type: 'infrastructure',
     description: `the browser was lost during the test: machine_lost (session ${id()})`,
@@ -60,7 +54,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
     expect.stringContaining(`session ${id()}, ran on ${session.machine}, which no longer answers`),
   );
   expect(lost!.annotations).toContainEqual({ type: 'replay', description: 'no replay: the machine was lost' });
-  expect(output).toMatch(/replays of failed tests:\n.*loses its machine\n {4}no replay: the machine was lost\n/);
+  expect(output).toMatch(/replays of failed tests:\n.*loses it\n {4}no replay: the machine was lost\n/);
   expect(output).not.toMatch(/browser\/replays|replays open/);
   const { machine } = session;
   expect(lost!.annotations).toContainEqual({
@@ -138,17 +132,9 @@ test("a draining machine gets no sessions, and its pool's idle browsers move to 
 
 test('a run with 4 workers passes on a fleet of 3 machines @long', async ({ startFleet, run }) => {
   const { machines, control } = await startFleet({ machines: 3, slots: 2 });
-  const suite = `
-    import { test, expect } from 'playwright-pool';
-    for (let index = 0; index < 40; index++)
-      test('test ' + index, async ({ page }) => {
-        await page.setContent('<button onclick="document.title = 1">Go</button>');
-        await page.getByRole('button').click();
-        await expect(page).toHaveTitle('1');
-      });`;
   const { stats } = await run({
-    files: { 'many.spec.ts': suite },
-    env: { PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
+    ...fileOf('many'),
+    env: { TESTS: '40', PLAYWRIGHT_POOL_BASE_URL: control.url, PLAYWRIGHT_POOL_API_KEY: 'the-key' },
     config: `workers: 4, fullyParallel: true, use: { pool: { name: 'ci', size: 4 }, poolLease: 'test' },`,
   });
   expect(stats).toMatchObject({ passed: 40, failed: 0 });

@@ -10,25 +10,17 @@ import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { makeAuthority } from '../support/http/certificates.ts';
-import { expect, leasingFrom, test } from '../support/runs/fault-runs.ts';
+import { expect, test } from './suite-runs.ts';
 import type { RunResult } from '../support/runs/playwright-run.ts';
 import { openDirectory } from '../support/processes/open-directory.ts';
 
 // A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 
-const suite = `
-  import { test } from 'playwright-pool';
-  let began;
-  test.beforeEach(() => (began = performance.now()));
-  test.afterEach(({}, { annotations }) => annotations.push({ type: 'took', description: String(performance.now() - began) }));
-  for (const title of ['one', 'two', 'three', 'four']) test(title, async ({ page }) => { await page.setContent('x'); });
-  test('needs no browser', () => { throw new Error('of its own'); });`;
-
 test('the first test explains that the service is unreachable, and the others fail at once @long', async ({
-  start,
+  startSuite,
 }) => {
   const url = await closedPort();
-  const run = start({ files: { 'down.spec.ts': suite }, ...leasingFrom(url) });
+  const run = startSuite('outage', url);
   const result = await run.finished();
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
   const failures = Object.entries(result.results).filter(([title]) => title !== 'needs no browser');
@@ -53,16 +45,13 @@ test('the first test explains that the service is unreachable, and the others fa
   ]);
 });
 
-test('says at once that the service speaks TLS if its URL begins with http:', async ({ run }, testInfo) => {
+test('says at once that the service speaks TLS if its URL begins with http:', async ({ runSuite }, testInfo) => {
   const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
   const { cert, key } = makeAuthority().issue({ addresses: ['127.0.0.1'] });
   writeFileSync(tls.cert, cert);
   writeFileSync(tls.key, key);
   await using service = await startService({ tls });
-  const result = await run({
-    files: { 'scheme.spec.ts': suite },
-    ...leasingFrom(service.url.replace('https:', 'http:')),
-  });
+  const result = await runSuite('outage', service.url.replace('https:', 'http:'), { args: ['--grep', 'one$'] });
   const attempts = Object.values(result.results).map(([attempt]) => attempt!);
   expect(attempts[0]?.error?.message).toContain(`port ${new URL(service.url).port} of 127.0.0.1 speaks TLS (`);
   expect(attempts[0]?.error?.message).toContain('. Write "https:" instead of "http:" in the base URL');
@@ -70,21 +59,20 @@ test('says at once that the service speaks TLS if its URL begins with http:', as
   expect(Number(reasonsIn(result, 'took')[0])).toBeLessThan(5000);
 });
 
-test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ run }) => {
-  const options = leasingFrom(await closedPort(), {
-    more: `poolProfile: { name: 'carol', login: { domain: 'shop.example' } }`,
-  });
-  const result = await run({ files: { 'down.spec.ts': suite }, ...options });
+test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ runSuite }) => {
+  const more = `poolProfile: { name: 'carol', login: { domain: 'shop.example' } }`;
+  const result = await runSuite('outage', await closedPort(), { more });
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
 });
 
-test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({ run, hosted }) => {
-  const { env } = hosted.options();
-  const result = await run({
-    files: { 'local.spec.ts': suite },
-    config: `use: { pool: { name: 'ci', onUnavailable: 'local' } },`,
-    env: { ...env, PLAYWRIGHT_POOL_API_KEY: 'refused-key' },
+test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({
+  runSuite,
+  hosted,
+}) => {
+  const result = await runSuite('outage', hosted.url, {
+    pool: `onUnavailable: 'local'`,
+    env: { PLAYWRIGHT_POOL_API_KEY: 'refused-key' },
   });
   expect(result.stats).toMatchObject({ passed: 4, failed: 1 });
   const told = reasonsIn(result, 'playwright-pool');
@@ -98,16 +86,12 @@ test("onUnavailable: 'local' runs the tests on this machine, and annotates each 
   expect(result.output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
 
-test('reports failures with the same cause on one line, without their request ids @long', async ({ start }) => {
+test('reports failures with the same cause on one line, without their request ids @long', async ({ runSuite }) => {
   await using directory = await openDirectory();
   const executable = join(directory.path, 'chromium');
   writeFileSync(executable, '#!/bin/sh\nexit 1\n', { mode: 0o755 });
   await using service = await startService({ apiKey: 'the-key', chromium: { executable } });
-  const broken = suite.replace(", 'three', 'four'", '');
-  const { results, output } = await start({
-    files: { 'broken.spec.ts': broken },
-    ...leasingFrom(service.url),
-  }).finished();
+  const { results, output } = await runSuite('outage', service.url, { args: ['--grep', '(one|two|browser)$'] });
   const messages = ['one', 'two'].map((title) => results[title]![0]!.error!.message!);
   const ids = messages.map((message) => /, request ([\w-]+)\)/.exec(message)![1]);
   expect(new Set(ids).size, messages.join('\n')).toBe(2);

@@ -1,6 +1,7 @@
 import { endSavingSession, startSavingSession } from '../../fixtures/lease/saving-session.ts';
 import { createClient } from '../../src/client/index.ts';
-import { expect, type HostedService, prelude, test } from '../support/runs/fault-runs.ts';
+import type { HostedService } from '../support/runs/fault-runs.ts';
+import { expect, test } from './suite-runs.ts';
 
 // Faults of the calls that start and end a session that saves its profile.
 
@@ -23,16 +24,12 @@ test("a session whose profile can't be chosen for saving ends, and the reason is
 });
 
 test('a failed test saves no profile although the answer to the start of its session was lost @long', async ({
-  start,
+  runSuite,
   hosted,
   faultProxy,
 }) => {
   faultProxy.plan(/^POST .*\/browsers$/, 'unanswered');
-  const run = start({
-    files: { 'profile.spec.ts': `${prelude} test('fails', async () => expect(1).toBe(2));` },
-    ...hosted.options({ via: faultProxy.url, more: use }),
-  });
-  const { stats, output } = await run.finished();
+  const { stats, output } = await runSuite('fails', faultProxy.url, { more: use });
   expect(stats, output).toMatchObject({ passed: 0, failed: 1 });
   expect(faultProxy.happened).toEqual(['unanswered: POST /browsers']);
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
@@ -40,17 +37,13 @@ test('a failed test saves no profile although the answer to the start of its ses
 });
 
 test('a test gets another session if one breaks that could not be ended, and the reaper ends it @long', async ({
-  start,
+  runSuite,
   hosted,
   faultProxy,
 }) => {
   faultProxy.plan(/^GET .*\/cdp/, 'refused');
   faultProxy.plan(/^DELETE .*\/browsers\//, { status: 501, retryAfter: 0 });
-  const run = start({
-    files: { 'profile.spec.ts': `${prelude} test('works', async () => {});` },
-    ...hosted.options({ via: faultProxy.url, more: use }),
-  });
-  const { stats, output } = await run.finished();
+  const { stats, output } = await runSuite('works', faultProxy.url, { more: use });
   expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
   expect(faultProxy.happened).toHaveLength(2);
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');

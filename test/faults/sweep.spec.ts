@@ -3,35 +3,26 @@ import { join } from 'node:path';
 import { createClient } from '../../src/client/index.ts';
 import { findLeased } from '../../src/reaper/give-back.ts';
 import { Ledger, runDirectory } from '../../src/reaper/ledger.ts';
-import { expect, prelude, test } from '../support/runs/fault-runs.ts';
+import { expect, expectOutput, test } from './suite-runs.ts';
 import { processesWith } from '../support/processes/processes.ts';
 import { Zombie } from '../support/processes/zombie.ts';
 
 // If a run died together with its reaper, the next run returns its browsers, and no others.
 
-const holding = `${prelude}
-  test('holds', async ({ page }) => {
-    test.setTimeout(60_000);
-    console.log('in use');
-    await expect.poll(() => existsSync(join(here, 'done')), { timeout: 50_000 }).toBe(true);
-    await page.evaluate(1);
-  });`;
-const short = `${prelude} test('works', async () => {});`;
-
 test('a run returns the browsers of a dead earlier run, but not those of a running one @long', async ({
-  start,
+  startSuite,
+  runSuite,
   hosted,
 }) => {
-  const options = hosted.options({ size: 2, pool: 'acquireTimeout: 30_000' });
-  const living = start({ files: { 'living.spec.ts': holding }, ...options });
-  const dying = start({ files: { 'dying.spec.ts': holding }, ...options });
-  for (const run of [living, dying]) await expect.poll(() => run.output, { timeout: 30_000 }).toContain('in use');
+  const options = { size: 2, pool: 'acquireTimeout: 30_000' };
+  const [living, dying] = [startSuite('holding', hosted.url, options), startSuite('holding', hosted.url, options)];
+  for (const run of [living, dying]) await expectOutput(run, 'in use');
   for (const reaper of processesWith(`run-${dying.pid} `)) process.kill(reaper, 'SIGKILL');
   process.kill(-dying.pid, 'SIGKILL');
   await dying.finished();
   expect(await hosted.leased()).toBe(2);
 
-  const { stats, output } = await start({ files: { 'next.spec.ts': short }, ...options }).finished();
+  const { stats, output } = await runSuite('works', hosted.url, options);
   expect(stats).toMatchObject({ passed: 1, failed: 0 });
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
   expect(existsSync(runDirectory(dying.pid))).toBe(false);
@@ -43,30 +34,22 @@ test('a run returns the browsers of a dead earlier run, but not those of a runni
   expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
 });
 
-test('a run leaves browsers alone that have a new lease, and removes old ledgers @long', async ({ start, hosted }) => {
+test('a run leaves browsers alone that have a new lease, and removes old ledgers @long', async ({
+  startSuite,
+  hosted,
+}) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });
   // No process has such a high id.
-  const dead = { event: 'acquired', holder: '5000001:0:5000002', at: 1, pool: 'ci' } as const;
-  const abandoned = (runner: number, baseURL: string) => {
-    mkdirSync(runDirectory(runner), { recursive: true, mode: 0o700 });
-    new Ledger(runDirectory(runner)).append({
-      ...dead,
-      lease: `of-${runner}`,
-      service: { baseURL },
-      sessionId: session!.session_id,
-    });
-    return runDirectory(runner);
-  };
   const [ours, elsewhere, old] = [
-    abandoned(5_000_001, hosted.url),
-    abandoned(5_000_002, 'http://elsewhere.invalid'),
-    abandoned(5_000_003, 'http://elsewhere.invalid'),
+    leaveLedger(5_000_001, hosted.url, session!.session_id),
+    leaveLedger(5_000_002, 'http://elsewhere.invalid', session!.session_id),
+    leaveLedger(5_000_003, 'http://elsewhere.invalid', session!.session_id),
   ];
   utimesSync(old, new Date(0), new Date(0));
 
-  const run = start({ files: { 'next.spec.ts': short }, ...hosted.options({ size: 2 }) });
+  const run = startSuite('works', hosted.url, { size: 2 });
   expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
   await expect.poll(() => processesWith(`run-${run.pid} `), { timeout: 20_000 }).toEqual([]);
   expect([ours, elsewhere, old].map((directory) => existsSync(directory))).toEqual([false, true, false]);
@@ -76,19 +59,11 @@ test('a run leaves browsers alone that have a new lease, and removes old ledgers
 });
 
 test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, so that workers return their browsers themselves @long', async ({
-  start,
+  startSuite,
   hosted,
 }) => {
-  const { config, env } = hosted.options();
-  const suite = `${prelude}
-    test('fails', async () => {
-      console.log('in use');
-      await expect.poll(() => existsSync(join(here, 'done')), { timeout: 20_000 }).toBe(true);
-      throw new Error('on purpose');
-    });
-    test('works', async () => {});`;
-  const run = start({ files: { 'off.spec.ts': suite }, config, env: { ...env, PLAYWRIGHT_POOL_REAPER: 'off' } });
-  await expect.poll(() => run.output, { timeout: 20_000 }).toContain('in use');
+  const run = startSuite('failing', hosted.url, { env: { PLAYWRIGHT_POOL_REAPER: 'off' } });
+  await expectOutput(run, 'in use');
   expect(processesWith(`run-${run.pid} `)).toEqual([]);
   writeFileSync(join(run.directory, 'done'), '');
   const { output, stats } = await run.finished();
@@ -96,24 +71,15 @@ test('PLAYWRIGHT_POOL_REAPER=off starts no reaper, so that workers return their 
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('a run returns the browsers of an earlier run whose processes are zombies @long', async ({ start, hosted }) => {
+test('a run returns the browsers of an earlier run whose processes are zombies @long', async ({ runSuite, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   await using zombie = await Zombie.make();
-  const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-zombie' } });
-  const directory = runDirectory(zombie.pid);
-  mkdirSync(directory, { recursive: true, mode: 0o700 });
-  new Ledger(directory).append({
-    event: 'acquired',
-    holder: `${zombie.pid}:0:${zombie.pid}`,
-    at: 1,
-    pool: 'ci',
-    lease: 'of-zombie',
-    service: { baseURL: hosted.url },
-    sessionId: session!.session_id,
-  });
-  const run = start({ files: { 'next.spec.ts': short }, ...hosted.options({ size: 2 }) });
-  expect((await run.finished()).stats).toMatchObject({ passed: 1, failed: 0 });
+  const tags = { 'playwright-pool.lease': `of-${zombie.pid}` };
+  const session = await client.browserPools.acquire('ci', { tags });
+  const directory = leaveLedger(zombie.pid, hosted.url, session!.session_id);
+  const { stats } = await runSuite('works', hosted.url, { size: 2 });
+  expect(stats).toMatchObject({ passed: 1, failed: 0 });
   await expect.poll(() => existsSync(directory), { timeout: 20_000 }).toBe(false);
 });
 
@@ -129,3 +95,12 @@ test('finds the session of its own lease in a list that the service did not filt
   expect(await findLeased(client, { lease: 'ours' })).toMatchObject({ session_id: 'of-ours' });
   expect(await findLeased(client, { lease: 'gone' })).toBeUndefined();
 });
+
+/** Makes the directory of a run with a lease of its only worker, which had the same process id. */
+function leaveLedger(runner: number, baseURL: string, sessionId: string): string {
+  const directory = runDirectory(runner);
+  mkdirSync(directory, { recursive: true, mode: 0o700 });
+  const lease = { lease: `of-${runner}`, holder: `${runner}:0:${runner}`, at: 1, pool: 'ci' };
+  new Ledger(directory).append({ event: 'acquired', ...lease, service: { baseURL }, sessionId });
+  return directory;
+}

@@ -1,29 +1,17 @@
-import { expect, expectOneHolderEach, pidIn, prelude, test } from '../support/runs/fault-runs.ts';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { isLong } from '../support/processes/long-form.ts';
+import { expectOneHolderEach } from '../support/runs/fault-runs.ts';
+import type { PlaywrightRun } from '../support/runs/playwright-run.ts';
+import { expect, expectOutput, statusesOf, test } from './suite-runs.ts';
 
 // However a worker ends, the pool has its browser back at once, and no other worker got it before.
 
-test('workers that are killed, exit or throw leave their browsers to new workers @long', async ({ start, hosted }) => {
-  const suite = `${prelude}
-    test.describe.configure({ mode: 'parallel' });
-    const bodies = {
-      killed: () => process.kill(process.pid, 'SIGKILL'),
-      exits: () => process.exit(3),
-      throws: () => { setImmediate(() => { throw new Error('thrown by nobody'); }); },
-      passes: () => {},
-    };
-    for (const [title, body] of Object.entries(bodies)) {
-      test(title, async ({ page }) => {
-        body();
-        await page.waitForTimeout(200);
-        await page.evaluate(1);
-      });
-    }`;
-  const run = start({
-    files: { 'workers.spec.ts': suite },
-    args: ['--workers=2'],
-    ...hosted.options({ size: 2, pool: `release: 'reuse'` }),
-  });
+test('workers that are killed, exit or throw leave their browsers to new workers @long', async ({
+  startSuite,
+  hosted,
+}) => {
+  const run = startSuite('workers', hosted.url, { args: ['--workers=2'], size: 2, pool: `release: 'reuse'` });
   const { output, results } = await run.finished();
   const statuses = Object.entries(results).map(([title, attempts]) => [title, attempts.map(({ status }) => status)]);
   expect(Object.fromEntries(statuses)).toEqual({
@@ -37,63 +25,35 @@ test('workers that are killed, exit or throw leave their browsers to new workers
 });
 
 test('--max-failures ends workers in the middle of tests, and their browsers are returned @long', async ({
-  start,
+  runSuite,
   hosted,
 }) => {
-  const suite = `${prelude}
-    test.describe.configure({ mode: 'parallel' });
-    test('goes on', async ({ page }) => { writeFileSync(join(here, 'there'), ''); await page.waitForTimeout(30_000); });
-    test('fails', async ({ page }) => {
-      await expect.poll(() => existsSync(join(here, 'there')), { timeout: 15_000 }).toBe(true);
-      throw new Error('thrown on purpose');
-    });`;
-  const args = ['--workers=2', '--max-failures=1'];
-  const { output, results } = await start({
-    files: { 'max.spec.ts': suite },
-    args,
-    ...hosted.options({ size: 2 }),
-  }).finished();
-  expect(results['goes on']?.map(({ status }) => status)).toEqual(['interrupted']);
-  expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
+  const result = await runSuite('max', hosted.url, { args: ['--workers=2', '--max-failures=1'], size: 2 });
+  expect(statusesOf(result)).toMatchObject({ 'goes on': 'interrupted' });
+  expect(result.output).toContain('leases: 2 acquired, 2 released, 0 leaked');
 });
 
-test('globalTimeout ends a worker in an endless loop, and its browser is returned', async ({ start, hosted }) => {
+test('globalTimeout ends a worker in an endless loop, and its browser is returned', async ({ startSuite, hosted }) => {
   test.skip(!isLong);
-  const suite = `${prelude}
-    test('spins', async () => {
-      console.log('spins: ' + process.pid);
-      for (;;);
-    });`;
-  const { config, env } = hosted.options();
-  const run = start({ files: { 'spins.spec.ts': suite }, config: `globalTimeout: 15_000, ${config}`, env });
+  const run = startSuite('spins', hosted.url, { config: 'globalTimeout: 15_000,' });
   await run.finished();
   await expect.poll(hosted.leased, { timeout: 15_000 }).toBe(0);
   // Playwright doesn't end such a worker.
-  process.kill(pidIn(run.output, 'spins'), 'SIGKILL');
+  killSpinning(run);
 });
 
 test('a waiting test gets the browser of a worker in an endless loop after the idle timeout', async ({
-  start,
+  startSuite,
   hosted,
 }) => {
   test.skip(!isLong);
-  const suite = `${prelude}
-    test.describe.configure({ mode: 'parallel' });
-    test('spins', async () => { writeFileSync(join(here, 'spins'), String(process.pid)); for (;;); });
-    test('waits', async () => {});`;
-  const waiting = `${prelude}
-    test.beforeAll(() => expect.poll(() => existsSync(join(here, 'spins')), { timeout: 20_000 }).toBe(true));
-    test('waits', async () => console.log('spinning worker: ' + readFileSync(join(here, 'spins'), 'utf8')));`;
-  const run = start({
-    files: {
-      'a.spec.ts': suite.replace("test('waits', async () => {});", ''),
-      'b.spec.ts': `import { readFileSync } from 'node:fs';${waiting}`,
-    },
-    args: ['--workers=2'],
-    env: hosted.options().env!,
-    config: `use: { pool: { name: 'ci', size: 1, browsers: { timeoutSeconds: 10 } } },`,
-  });
-  await expect.poll(() => run.output, { timeout: 60_000 }).toContain('spinning worker: ');
-  process.kill(pidIn(run.output, 'spinning worker'), 'SIGKILL');
-  expect((await run.finished()).results['waits']?.map(({ status }) => status)).toEqual(['passed']);
+  const pool = 'browsers: { timeoutSeconds: 10 }';
+  const run = startSuite('(spins|waits)', hosted.url, { args: ['--workers=2'], pool });
+  await expectOutput(run, 'it has the browser');
+  killSpinning(run);
+  expect(statusesOf(await run.finished())).toMatchObject({ waits: 'passed' });
 });
+
+function killSpinning({ directory }: PlaywrightRun): void {
+  process.kill(Number(readFileSync(join(directory, 'spins'), 'utf8')), 'SIGKILL');
+}

@@ -5,15 +5,14 @@ import { TunnelClient } from '../../../src/tunnel/tunnel-client.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 import { test } from '../shared-service.ts';
 
-test('a wildcard exposes no name that resolves to a loopback address', async ({ service: { call } }) => {
+test('a wildcard exposes no name that resolves to a loopback address', async ({ session }) => {
   const name = hostname().toLowerCase();
   const { address } = await lookup(name).catch(() => ({ address: '' }));
   test.skip(!/^127\.|^::1$/.test(address), 'the name of this machine resolves to no loopback address');
   await using app = await TunneledApp.start();
-  const { body } = await call('POST', '/browsers', {});
   const open = (expose: string) =>
-    TunnelClient.open({ url: body.tunnel_ws_url, expose, signal: AbortSignal.timeout(10_000) });
-  const browser = await chromium.connectOverCDP(body.cdp_ws_url);
+    TunnelClient.open({ url: session.tunnel_ws_url!, expose, signal: AbortSignal.timeout(10_000) });
+  const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const url = `http://${name}:${app.port}/named`;
 
   const wild = await open(`*${name.slice(1)}`);

@@ -5,10 +5,9 @@ import { test } from '../shared-service.ts';
 
 test.skip(process.platform !== 'linux', 'ports are found in /proc');
 
-test('a page and a CDP client that try every local port find no debugging port', async ({ service }) => {
+test('a page and a CDP client that try every local port find no debugging port', async ({ service, session }) => {
   const { body: victim } = await service.call('POST', '/browsers', {});
   expect((await service.call('POST', `/browsers/${victim.session_id}/replays`, {})).status).toBe(201);
-  const { body: session } = await service.call('POST', '/browsers', {});
   const browser = await chromium.connectOverCDP(session.cdp_ws_url);
   const page = await browser.newPage();
   const ports = portsOf(process.pid);

@@ -35,14 +35,17 @@ async function attack(service: Service): Promise<void> {
     ...['true', 'TRUE', '1', ''].map((value) => [`jwt=${tokenOf(full)}&readOnly=${value}`, {}] as const),
   ];
   const end = JSON.stringify({ type: 'end' });
-  for (const [query, headers] of shown)
-    for (const input of [end, JSON.stringify({ type: 'text', text: 'a' }), Buffer.from(end)]) {
+  const inputs = [end, JSON.stringify({ type: 'text', text: 'a' }), Buffer.from(end)];
+  const attempts = shown.flatMap(([query, headers]) => inputs.map((input) => ({ query, headers, input })));
+  await Promise.all(
+    attempts.map(async ({ query, headers, input }) => {
       const socket = new WebSocket(`${service.url.replace('http', 'ws')}/browser/live/socket?${query}`, { headers });
       socket.once('open', () => socket.send(input)).on('error', () => {});
       const code = await new Promise((resolve) => socket.once('close', resolve));
       // Only a control plane reads the header. On another service the connection doesn't open.
       expect('authorization' in headers ? [1006, 1008] : [1008], query).toContain(code);
-    }
+    }),
+  );
 
   // The token without its mark, and with another one.
   for (const forged of [

@@ -10,8 +10,12 @@ import { test } from '../shared-service.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-test("a program can't read other sessions, the data directory or the service", async ({ client, data, shell }) => {
-  const { session_id: other } = await client.browsers.create();
+test("a program can't read other sessions, the data directory or the service", async ({
+  client,
+  data,
+  shell,
+  newShell: { id: other },
+}) => {
   await client.browsers.fs.writeFile(other, Buffer.from('secret'), { path: '/home/user/secret', mode: '666' });
   const { uid } = statSync(`${sessionDirectory(data, shell.id)}/root`);
   expect(await shell.run('id -u; id -G')).toBe(`${uid}\n${uid}`);
@@ -49,10 +53,13 @@ test("a session's program gets no environment variable that could hold a secret 
   }
 });
 
-test('ending a session ends a program that restarts itself all the time @long', async ({ client, shell }) => {
-  await hop(client, shell.id);
-  await client.browsers.deleteByID(shell.id);
-  await expect.poll(() => hops(shell.id)).toBe(0);
+test('ending a session ends a program that restarts itself all the time @long', async ({
+  client,
+  newShell: { id },
+}) => {
+  await hop(client, id);
+  await client.browsers.deleteByID(id);
+  await expect.poll(() => hops(id)).toBe(0);
 });
 
 test('a program that restarts itself is gone before the next lease of its pool begins @long', async ({ client }) => {
@@ -65,16 +72,15 @@ test('a program that restarts itself is gone before the next lease of its pool b
   expect(await shellIn(client, next.session_id).run('echo works')).toBe('works');
 });
 
-test('ending a session leaves the programs of other sessions running @long', async ({ client, shell }) => {
-  const { session_id: other } = await client.browsers.create();
+test('ending a session leaves the programs of other sessions running @long', async ({ client, shell, newShell }) => {
   const line = uniqueSleep();
-  const process = await shellIn(client, other).spawn(`echo begun; ${line}`);
-  await reading(client.browsers.process.stdoutStream(other, process)).until('begun');
-  await shell.run('true');
-  await client.browsers.deleteByID(shell.id);
+  const process = await shell.spawn(`echo begun; ${line}`);
+  await reading(client.browsers.process.stdoutStream(shell.id, process)).until('begun');
+  await newShell.run('true');
+  await client.browsers.deleteByID(newShell.id);
   expect(runningCount(line)).toBe(1);
-  await expect(client.browsers.process.status(shell.id, process)).rejects.toMatchObject({ status: 404 });
-  await client.browsers.process.kill(other, process, { signal: 'TERM' });
+  await expect(client.browsers.process.status(newShell.id, process)).rejects.toMatchObject({ status: 404 });
+  await client.browsers.process.kill(shell.id, process, { signal: 'TERM' });
 });
 
 /** Starts a script that restarts itself. */

@@ -8,8 +8,9 @@ import { mayChangeUser } from '../../../src/service/process/children/system-user
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
 import { custom } from '../../support/service/proxies.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { sendSignal } from '../../support/processes/processes.ts';
-import type { Shell } from '../../support/service/session-processes.ts';
+import { reading, type Shell } from '../../support/service/session-processes.ts';
 import { test as base } from '../shared-service.ts';
 import { stateOf, type TreeEntry } from './tree-state.ts';
 
@@ -19,13 +20,13 @@ type Outside = { directory: string; file: string; text: string };
 type Fixtures = {
   outside: Outside;
   directoryOf: (shell: Shell) => string;
-  /** Starts `trap` in a session. */
-  trapIn: (shell: Shell, directory: string) => Promise<void>;
+  /** Starts `trap` or another program in a session. */
+  trapIn: (shell: Shell, directory: string, program?: string) => Promise<void>;
 };
 
 const nobody = 65_534;
 /** The number of files in each directory that the trap makes. Some of their names exist outside too. */
-const files = 400;
+const files = isLong ? 400 : 100;
 
 const test = base.extend<Fixtures>({
   outside: async ({}, use, testInfo) => {
@@ -41,10 +42,11 @@ const test = base.extend<Fixtures>({
   },
   directoryOf: async ({ data }, use) => use(({ id }) => sessionDirectory(data, id)),
   trapIn: async ({ client, outside }, use) => {
-    await use(async (shell, directory) => {
-      await client.browsers.fs.writeFile(shell.id, Buffer.from(trap), { path: '/home/user/trap.cjs' });
-      await shell.spawn(`${process.execPath} trap.cjs ${directory} ${outside.directory} > trap.log 2>&1`);
-      await expect.poll(() => shell.run('cat trap.log')).toBe('set');
+    await use(async ({ id, spawn }, directory, program = trap) => {
+      const file = `${path.basename(directory)}.cjs`;
+      await client.browsers.fs.writeFile(id, Buffer.from(program), { path: `/home/user/${file}` });
+      const started = await spawn(`${process.execPath} ${file} ${directory} ${outside.directory}`);
+      await reading(client.browsers.process.stdoutStream(id, started)).until('set');
     });
   },
 });
@@ -99,60 +101,72 @@ while (Date.now() < end) {
   }
 }`;
 
-test('no program redirects root while a second host starts', async ({ client, shell, directoryOf, trapIn }) => {
-  const url = (await client.browsers.retrieve(shell.id)).playwright_ws_url!;
-  const first = await chromium.connect(url);
+test('no program redirects root while a second host and the browser start', async ({
+  client,
+  newShell: shell,
+  directoryOf,
+  outside,
+  trapIn,
+}, testInfo) => {
   const own = directoryOf(shell);
-  const directory = path.join(
-    own,
-    readdirSync(own).find((name) => name.startsWith('playwright'))!,
-  );
-  await trapIn(shell, directory);
-  const gone = new Promise((resolve) => first.once('disconnected', resolve));
-  sendSignal(processesIn(directory), 'SIGKILL');
-  await gone;
-  await (await chromium.connect(url)).close();
+  await test.step('a second host starts after the end of the first one', async () => {
+    const url = (await client.browsers.retrieve(shell.id)).playwright_ws_url!;
+    const first = await chromium.connect(url);
+    const directory = path.join(
+      own,
+      readdirSync(own).find((name) => name.startsWith('playwright'))!,
+    );
+    await trapIn(shell, directory);
+    const gone = new Promise((resolve) => first.once('disconnected', resolve));
+    sendSignal(processesIn(directory), 'SIGKILL');
+    await gone;
+    await (await chromium.connect(url)).close();
+  });
+
+  await test.step('the browser restarts, and root copies the display key to the place of a link', async () => {
+    const key = testInfo.outputPath('Xauthority');
+    writeFileSync(key, 'key');
+    const before = process.env['XAUTHORITY'];
+    process.env['XAUTHORITY'] = key;
+    try {
+      await shell.run(`ln -sfn ${outside.file} ${own}/home/.Xauthority`);
+      await trapIn(shell, path.join(own, 'user-data'));
+      const { id } = await client.proxies.create(custom(9));
+      await client.browsers.update(shell.id, { proxy_id: id! });
+      expect(statSync(path.join(own, '.Xauthority')).mode & 0o777).toBe(0o640);
+    } finally {
+      if (before === undefined) delete process.env['XAUTHORITY'];
+      else process.env['XAUTHORITY'] = before;
+    }
+  });
 });
 
-test('no program redirects root while its browser restarts', async ({ client, shell, directoryOf, trapIn }) => {
-  await trapIn(shell, path.join(directoryOf(shell), 'user-data'));
-  const { id } = await client.proxies.create(custom(9));
-  await client.browsers.update(shell.id, { proxy_id: id! });
-});
-
-test('no link redirects the copy of the display key', async ({ client, shell, directoryOf, outside }, testInfo) => {
-  const key = testInfo.outputPath('Xauthority');
-  writeFileSync(key, 'key');
-  const before = process.env['XAUTHORITY'];
-  process.env['XAUTHORITY'] = key;
-  try {
-    await shell.run(`ln -sfn ${outside.file} ${directoryOf(shell)}/home/.Xauthority`);
-    const { id } = await client.proxies.create(custom(9));
-    await client.browsers.update(shell.id, { proxy_id: id! });
-    expect(statSync(path.join(directoryOf(shell), '.Xauthority')).mode & 0o777).toBe(0o640);
-  } finally {
-    if (before === undefined) delete process.env['XAUTHORITY'];
-    else process.env['XAUTHORITY'] = before;
-  }
-});
-
-test('no program redirects root while it loads extensions', async ({ client, shell, directoryOf, outside, trapIn }) => {
-  const many = Array.from({ length: 300 }, (_, i) => ({ name: `more/${i}.js`, content: '' }));
+test('no program redirects root while it loads extensions', async ({
+  client,
+  newShell: shell,
+  directoryOf,
+  outside,
+  trapIn,
+}) => {
+  const many = Array.from({ length: files }, (_, i) => ({ name: `more/${i}.js`, content: '' }));
   const load = async (name: string) => {
     const extensions = [{ name, zip_file: await extensionZip(name, {}, many) }];
     await client.browsers.loadExtensions(shell.id, { extensions });
   };
-  await trapIn(shell, path.join(directoryOf(shell), 'user-data/NativeMessagingHosts'));
-  await load('one');
-  await client.browsers.fs.writeFile(shell.id, Buffer.from(replacing), { path: '/home/user/replacing.cjs' });
   const place = path.join(directoryOf(shell), 'extensions');
-  await shell.spawn(`${process.execPath} replacing.cjs ${place} ${outside.directory} > replacing.log`);
-  await expect.poll(() => shell.run('cat replacing.log')).toBe('set');
-  await load('two');
+  if (isLong) await load('zero');
+  await trapIn(shell, path.join(directoryOf(shell), 'user-data/NativeMessagingHosts'));
+  await trapIn(shell, place, replacing);
+  await load('one');
   await expect(shell.run(`touch ${place}/new`)).rejects.toThrow(/Permission denied/);
 });
 
-test('no other user redirects root when the session ends', async ({ client, shell, directoryOf, outside }) => {
+test('no other user redirects root when the session ends', async ({
+  client,
+  newShell: shell,
+  directoryOf,
+  outside,
+}) => {
   await shell.run('mkdir open && chmod 777 open');
   // The session could also pass the open directory through a socket. Afterwards, none of its processes is needed.
   const program = spawn(process.execPath, ['-e', trap, '.', outside.directory], {

@@ -1,11 +1,11 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
-import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
+import { chmod, mkdir, symlink, unlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { chromium, expect } from '@playwright/test';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
-import { callerOf, type TestService } from '../../support/service/service.ts';
+import { callerOf } from '../../support/service/service.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 import { openDirectory } from '../../support/processes/open-directory.ts';
@@ -15,13 +15,12 @@ import { test } from '../shared-service.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-test('each session runs sandboxed under its own user id', async ({ service }) => {
-  const sessions = [await newSession(service), await newSession(service)];
+test('each session runs sandboxed under its own user id', async ({ client, session }) => {
   const users = new Set<number>();
-  for (const { id, url } of sessions) {
-    const browser = await chromium.connectOverCDP(url);
+  for (const { session_id, cdp_ws_url } of [session, await client.browsers.create()]) {
+    const browser = await chromium.connectOverCDP(cdp_ws_url);
     await (await browser.newPage()).goto('data:text/html,x');
-    const processes = processesOf(id);
+    const processes = processesOf(session_id);
     const uids = new Set(processes.flatMap(({ uid }) => uid));
     expect([...uids]).toEqual([expect.any(Number)]);
     expect([...uids][0]).toBeGreaterThanOrEqual(20_000);
@@ -39,11 +38,15 @@ test('each session runs sandboxed under its own user id', async ({ service }) =>
   expect(users.size).toBe(2);
 });
 
-test("file: URLs can't read the data directory, other sessions or the service", async ({ data, service }) => {
+test("file: URLs can't read the data directory, other sessions or the service", async ({
+  client,
+  data,
+  session: { session_id: mine, cdp_ws_url },
+}) => {
   test.slow();
   const sessions = sessionsDirectory(data);
-  const [mine, other] = [await newSession(service), await newSession(service)];
-  const browser = await chromium.connectOverCDP(mine.url);
+  const { session_id: other } = await client.browsers.create();
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
   const open = async (place: string) => {
     const page = await browser.contexts()[0]!.newPage();
     const shown = await page.goto(`file://${place}`, { waitUntil: 'commit' }).then(
@@ -58,31 +61,29 @@ test("file: URLs can't read the data directory, other sessions or the service", 
     return shown;
   };
   await expect(open('/etc/passwd')).resolves.toContain('root:');
-  for (const place of [
+  const places = [
     data,
     `${data}/api-key`,
     `${data}/service.db`,
     sessions,
-    `${sessions}/${mine.id}`,
-    `${sessions}/${other.id}`,
-    `${sessions}/${other.id}/root`,
-    `${sessions}/${other.id}/user-data/Default/Cookies`,
-    `${sessions}/${mine.id}/user-data/../../${other.id}/root/home/user/Downloads`,
+    `${sessions}/${mine}`,
+    `${sessions}/${other}`,
+    `${sessions}/${other}/root`,
+    `${sessions}/${other}/user-data/Default/Cookies`,
+    `${sessions}/${mine}/user-data/../../${other}/root/home/user/Downloads`,
     `/proc/${process.pid}/environ`,
-    `/proc/${processesOf(other.id)[0]!.pid}/environ`,
+    `/proc/${processesOf(other)[0]!.pid}/environ`,
     '/root',
-  ]) {
-    // Chromium shows a directory that it may not read as an empty one.
-    expect
-      .soft(await open(place), place)
-      .toMatch(/ERR_ACCESS_DENIED|ERR_FILE_NOT_FOUND|^(?!.*addRow).*onHasParentDirectory/s);
-  }
-  await expect(open(`${sessions}/${mine.id}/root/home/user/`)).resolves.toContain('Downloads');
+  ];
+  // Chromium shows a directory that it may not read as an empty one.
+  const refusal = /ERR_ACCESS_DENIED|ERR_FILE_NOT_FOUND|^(?!.*addRow).*onHasParentDirectory/s;
+  await Promise.all(places.map(async (place) => expect.soft(await open(place), place).toMatch(refusal)));
+  await expect(open(`${sessions}/${mine}/root/home/user/`)).resolves.toContain('Downloads');
   await browser.close();
 });
 
-test('all files of a session belong to its user until the session ends', async ({ data, service }) => {
-  const { id, url } = await newSession(service);
+test('all files of a session belong to its user until the session ends', async ({ client, data, service }) => {
+  const { session_id: id, cdp_ws_url } = await client.browsers.create();
   const root = `${sessionDirectory(data, id)}/root`;
   const fs = `/browsers/${id}/fs`;
   const { uid } = statSync(root);
@@ -95,7 +96,7 @@ test('all files of a session belong to its user until the session ends', async (
   for (const place of ['made', 'made/below', 'made/below/a.html', 'empty'])
     expect(statSync(path.join(root, 'home/user', place)), place).toMatchObject({ uid, gid: uid });
 
-  const browser = await chromium.connectOverCDP(url);
+  const browser = await chromium.connectOverCDP(cdp_ws_url);
   const page = await browser.contexts()[0]!.newPage();
   await page.goto(`file://${root}/home/user/made/below/a.html`);
   await expect(page).toHaveTitle('read');
@@ -125,8 +126,7 @@ test('all files of a session belong to its user until the session ends', async (
   expect(isGivenBack(uid)).toBe(true);
 });
 
-test('file operations follow no link out of the session', async ({ data, service }) => {
-  const { id } = await newSession(service);
+test('file operations follow no link out of the session', async ({ data, service, session: { session_id: id } }) => {
   const root = `${sessionDirectory(data, id)}/root`;
   await symlink('/etc', path.join(root, 'etc'));
   await symlink('/etc/passwd', path.join(root, 'passwd'));
@@ -139,6 +139,7 @@ test('file operations follow no link out of the session', async ({ data, service
     expect(await put('set_file_permissions', { path: place, mode: '777' })).toBe(403);
   expect(await put('create_directory', { path: '/etc/new/below' })).toBe(403);
   expect(statSync('/etc/passwd').mode).toBe(mode);
+  for (const link of ['etc', 'passwd']) await unlink(path.join(root, link));
 });
 
 test("sessions start although only root can enter the data directory, Playwright's browser cache and TMPDIR", async ({}, testInfo) => {
@@ -198,11 +199,6 @@ test('runs Chromium without its sandbox if the system forbids sandboxes', async 
   await using strict = await startService({ chromium: { executable, sandbox: true } });
   expect(await callerOf(strict)('POST', '/browsers', {})).toMatchObject({ status: 503 });
 });
-
-async function newSession({ call }: TestService): Promise<{ id: string; url: string }> {
-  const { body } = await call('POST', '/browsers', {});
-  return { id: body.session_id, url: body.cdp_ws_url };
-}
 
 const octets = { 'content-type': 'application/octet-stream' };
 

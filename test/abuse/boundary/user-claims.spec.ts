@@ -9,6 +9,7 @@ import { Isolation } from '../../../src/service/chromium/isolation.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from '../../../src/service/process/children/system-users.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { Encoder } from '../../../src/service/replays/encoder.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { ownClaims } from '../../support/processes/user-claims.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give programs users of their own');
@@ -47,7 +48,7 @@ test('a user ends although others remove directories from /tmp at the same momen
   await once(others.stdout, 'data');
   const users = await SystemUsers.open({ first: 64_000, last: 64_009 });
   const directory = await mkdtemp('/tmp/own-');
-  for (let round = 0; round < 5; round += 1) {
+  for (let round = 0; round < (isLong ? 5 : 2); round += 1) {
     const user = await users.take(directory);
     await users.end(user, { sharesDirectories: true, directory });
     await users.release(user);

@@ -2,17 +2,18 @@ import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
+import { isLong } from '../../support/processes/long-form.ts';
 import { test } from '../shared-service.ts';
 
+const depth = isLong ? 2_000_000 : 200_000;
 const { version } = createRequire(import.meta.url)('@playwright/test/package.json') as { version: string };
 
-test('playwright/execute refuses a result that is nested too deeply', async ({ service: { call } }) => {
-  const { body: session } = await call('POST', '/browsers', {});
+test('playwright/execute refuses a result that is nested too deeply', async ({ service: { call }, session }) => {
   const execute = (code: string) => call('POST', `/browsers/${session.session_id}/playwright/execute`, { code });
   // Code can write any report itself.
   const written = `
     const { writeSync } = await import('node:fs');
-    const report = Buffer.from('{"result":' + '['.repeat(2e6) + ']'.repeat(2e6) + '}\\n');
+    const report = Buffer.from('{"result":' + '['.repeat(${depth}) + ']'.repeat(${depth}) + '}\\n');
     for (let at = 0; at < report.length; )
       try { at += writeSync(3, report, at); } catch (error) { if (error.code !== 'EAGAIN') throw error; }
     process.exit(0);`;
@@ -29,13 +30,12 @@ test('playwright/execute refuses a result that is nested too deeply', async ({ s
   expect(await execute(flat)).toMatchObject({ status: 200, body: { success: true } });
 });
 
-test('a too deep message to a Playwright host closes only its connection', async ({ service: { call } }) => {
-  const { body: session } = await call('POST', '/browsers', {});
+test('a too deep message to a Playwright host closes only its connection', async ({ service: { call }, session }) => {
   const headers = { 'user-agent': `Playwright/${version} (x64; test)` };
-  const socket = new WebSocket(session.playwright_ws_url, { headers });
+  const socket = new WebSocket(session.playwright_ws_url!, { headers });
   await once(socket, 'open');
   const closed = once(socket, 'close');
-  const deep = '['.repeat(2e6) + ']'.repeat(2e6);
+  const deep = '['.repeat(depth) + ']'.repeat(depth);
   socket.send(`{"id":1,"guid":"a","method":"harStart","params":{"options":{"a":${deep}}}}`);
   expect((await closed)[0]).toBe(1007);
   expect((await call('GET', `/browsers/${session.session_id}`)).status).toBe(200);

@@ -1,78 +1,43 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { serve } from '../../support/http/serve.ts';
 import type { TestService } from '../../support/service/service.ts';
 import { test } from '../shared-service.ts';
+import { words } from './hostile-values.ts';
 
 /** Hosts that no URL can have. */
 const impossibleHosts = ['localhost:99999', '127.0.0.999'];
 const foreignHosts = [
-  'evil.example',
-  'evil.example:PORT',
-  '127.0.0.1.evil.example',
-  'localhost.evil.example:PORT',
-  'evil-localhost',
-  'xlocalhost:PORT',
-  '0.0.0.0:PORT',
-  '192.168.0.1:PORT',
-  '10.127.0.0.1',
-  '[::2]:PORT',
-  '127.0.0.1@evil.example',
-  'localhost.',
+  ...words('evil.example evil.example:PORT 127.0.0.1.evil.example localhost.evil.example:PORT evil-localhost'),
+  ...words('xlocalhost:PORT 0.0.0.0:PORT 192.168.0.1:PORT 10.127.0.0.1 [::2]:PORT 127.0.0.1@evil.example localhost.'),
   ...impossibleHosts,
 ];
-const ownHosts = [
-  '127.0.0.1:PORT',
-  'localhost:PORT',
-  'LocalHost:PORT',
-  '[::1]:PORT',
-  'pool.localhost:PORT',
-  '127.0.0.2:PORT',
-  '127.0.0.1:8080',
-];
+const ownHosts = words(
+  '127.0.0.1:PORT localhost:PORT LocalHost:PORT [::1]:PORT pool.localhost:PORT 127.0.0.2:PORT 127.0.0.1:8080',
+);
 const foreignOrigins = [
-  'https://evil.example',
-  'http://evil.example:PORT',
-  'http://127.0.0.1:1',
-  'http://localhost:PORT',
-  'https://127.0.0.1',
-  'null',
-  'file://',
-  'devtools://devtools',
-  '127.0.0.1:PORT',
+  ...words('https://evil.example http://evil.example:PORT http://127.0.0.1:1 http://localhost:PORT'),
+  ...words('https://127.0.0.1 null file:// devtools://devtools 127.0.0.1:PORT'),
   '',
 ];
 
-/** The answer to a GET with these headers. `PORT` stands for the service's port. */
-async function get(
-  { url, apiKey }: TestService,
-  path: string,
-  headers: Record<string, string>,
-): Promise<{ status: number; text: string }> {
-  const { port } = new URL(url);
-  const filled = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
-  );
-  const sent = request(`${url}${path}`, {
-    headers: { authorization: `Bearer ${apiKey}`, ...filled },
-    agent: false,
-  }).end();
+type Headers = Record<string, string>;
+
+/** The answer to a GET with these headers. */
+async function get({ url, apiKey }: TestService, path: string, headers: Headers) {
+  const filled = withPort(url, { authorization: `Bearer ${apiKey}`, ...headers });
+  const sent = request(`${url}${path}`, { headers: filled, agent: false }).end();
   const [message] = (await once(sent, 'response')) as [IncomingMessage];
-  let text = '';
-  for await (const chunk of message) text += String(chunk);
-  return { status: message.statusCode!, text };
+  return { status: message.statusCode!, text: await text(message) };
 }
 
 /** The status that refuses a WebSocket, or 101 if it opens. */
-async function upgradeStatus({ url }: TestService, address: string, headers: Record<string, string>): Promise<number> {
-  const { port } = new URL(url);
-  const filled = Object.fromEntries(
-    Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]),
-  );
-  const socket = new WebSocket(address, { headers: filled }).on('error', () => {});
+async function upgradeStatus({ url }: TestService, address: string, headers: Headers): Promise<number> {
+  const socket = new WebSocket(address, { headers: withPort(url, headers) }).on('error', () => {});
   const status = await Promise.race([
     once(socket, 'open').then(() => 101),
     once(socket, 'unexpected-response').then(([, response]) => (response as IncomingMessage).statusCode!),
@@ -81,26 +46,31 @@ async function upgradeStatus({ url }: TestService, address: string, headers: Rec
   return status;
 }
 
+/** Replaces `PORT` by the service's port. */
+function withPort(url: string, headers: Headers): Headers {
+  const { port } = new URL(url);
+  return Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, value.replace('PORT', port)]));
+}
+
 /** The address of a live view's WebSocket. */
 function liveSocket(browser_live_view_url: string): string {
   const url = new URL(browser_live_view_url);
   return `ws://${url.host}/browser/live/socket${url.search}`;
 }
 
-test('offers no operation, document, view or WebSocket under a foreign host name', async ({ service }) => {
-  const { body: session } = await service.call('POST', '/browsers', {});
-  const { pathname, search } = new URL(session.browser_live_view_url);
+test('offers no operation, document, view or WebSocket under a foreign host name', async ({ service, session }) => {
+  const { pathname, search } = new URL(session.browser_live_view_url!);
   for (const host of foreignHosts) {
     for (const path of ['/browsers', '/openapi.json', `${pathname}${search}`, '/nowhere']) {
-      const { status, text } = await get(service, path, { host });
-      expect([host, path, status, JSON.parse(text)]).toEqual([
+      const answer = await get(service, path, { host });
+      expect([host, path, answer.status, JSON.parse(answer.text)]).toEqual([
         host,
         path,
         400,
         { code: 'bad_request', message: expect.any(String) },
       ]);
     }
-    for (const address of [session.cdp_ws_url, liveSocket(session.browser_live_view_url)]) {
+    for (const address of [session.cdp_ws_url, liveSocket(session.browser_live_view_url!)]) {
       const status = await upgradeStatus(service, address, { host });
       expect([400, 403], `${host} ${address}`).toContain(status);
     }
@@ -111,13 +81,12 @@ test('offers no operation, document, view or WebSocket under a foreign host name
   }
 });
 
-test("refuses requests from pages of other sites, but not of the service's own views", async ({ service }) => {
-  const { body: session } = await service.call('POST', '/browsers', {});
-  const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url)];
+test("refuses requests from pages of other sites, but not of the service's own views", async ({ service, session }) => {
+  const sockets = [session.cdp_ws_url, liveSocket(session.browser_live_view_url!)];
   for (const origin of foreignOrigins) {
-    const { status, text } = await get(service, '/browsers', { origin });
-    expect([origin, status]).toEqual([origin, 400]);
-    expect(text).toContain('Origin');
+    const answer = await get(service, '/browsers', { origin });
+    expect([origin, answer.status]).toEqual([origin, 400]);
+    expect(answer.text).toContain('Origin');
     for (const address of sockets)
       expect(await upgradeStatus(service, address, { origin }), `${origin} ${address}`).toBe(403);
   }
@@ -134,9 +103,11 @@ test('refuses a WebSocket from a host that no URL can have, and keeps serving', 
   expect((await service.call('GET', '/browsers')).status).toBe(200);
 });
 
-test('refuses a foreign host name that resolves to this machine, even with key and token', async ({ service }) => {
+test('refuses a foreign host name that resolves to this machine, even with key and token', async ({
+  service,
+  session,
+}) => {
   const { port } = new URL(service.url);
-  const { body: session } = await service.call('POST', '/browsers', {});
   await using site = await serve({ '/': '<title>Site</title>' });
   const browser = await chromium.launch({
     executablePath: await systemChromium(),
@@ -169,7 +140,7 @@ test('refuses a foreign host name that resolves to this machine, even with key a
     [service.url, service.apiKey],
   );
   expect(fetched).toBe('refused');
-  await page.goto(session.browser_live_view_url);
+  await page.goto(session.browser_live_view_url!);
   expect(await open(session.cdp_ws_url)).toBe('open');
   await browser.close();
 });

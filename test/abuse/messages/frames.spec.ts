@@ -2,14 +2,21 @@ import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
 import * as fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { damaged, hostilePath, hostileText, hostileValue } from './hostile-values.ts';
+import { damaged, hostilePath, hostileText, hostileValue, words } from './hostile-values.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { test } from '../shared-service.ts';
 
-const frames = isLong ? 20_000 : 500;
+const frames = isLong ? 20_000 : 300;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
 const path = hostilePath('/etc');
+
+const methods = [
+  ...words('DOM.setFileInputFiles DOM.getFileInfo Input.dispatchDragEvent Page.bringToFront'),
+  ...words('Browser.setDownloadBehavior Page.setDownloadBehavior Target.createTarget Target.activateTarget'),
+  ...words('Target.attachToTarget Target.setDiscoverTargets Target.setAutoAttach Target.getTargets'),
+  ...words('Target.getTargetInfo Target.getBrowserContexts'),
+];
 
 /** Messages that the service inspects on their way to the browser. */
 const command = fc.record(
@@ -18,22 +25,7 @@ const command = fc.record(
     method: fc.oneof(
       {
         weight: 9,
-        arbitrary: fc.constantFrom(
-          'DOM.setFileInputFiles',
-          'DOM.getFileInfo',
-          'Input.dispatchDragEvent',
-          'Browser.setDownloadBehavior',
-          'Page.setDownloadBehavior',
-          'Target.createTarget',
-          'Target.activateTarget',
-          'Target.attachToTarget',
-          'Target.setDiscoverTargets',
-          'Target.setAutoAttach',
-          'Target.getTargets',
-          'Target.getTargetInfo',
-          'Target.getBrowserContexts',
-          'Page.bringToFront',
-        ),
+        arbitrary: fc.constantFrom(...methods),
       },
       { weight: 1, arbitrary: hostileValue },
     ),

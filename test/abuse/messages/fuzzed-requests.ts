@@ -2,7 +2,7 @@ import * as fc from 'fast-check';
 import { z } from 'zod';
 import type { Multipart, Operation } from '../../../src/contract/operation.ts';
 import { encoded, type Part } from '../../support/service/uploads.ts';
-import { damaged, hostilePath, hostileText, hostileValue } from './hostile-values.ts';
+import { damaged, hostilePath, hostileText, hostileValue, words } from './hostile-values.ts';
 
 /** A request to send. `known` in a path stands for the id of an existing thing. */
 export type FuzzedRequest = {
@@ -29,10 +29,7 @@ export function requestsFor(name: string, operation: Operation, canary: string):
       path: pathOf(operation),
       query: queryOf(operation, values),
       sent: bodyOf(operation, values),
-      method: mostly(
-        operation.method,
-        fc.constantFrom('GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'BREW'),
-      ),
+      method: mostly(operation.method, fc.constantFrom(...words('GET HEAD POST PUT PATCH DELETE OPTIONS TRACE BREW'))),
       headers: oddHeaders,
     })
     .map(({ path, query, sent, method, headers }) => ({
@@ -137,20 +134,14 @@ function mostly<T>(usual: T | fc.Arbitrary<T>, odd: fc.Arbitrary<T>): fc.Arbitra
 /** Spellings of a text in a URL. */
 function spelled(text: string): fc.Arbitrary<string> {
   const usual = encodeURIComponent(Buffer.from(text).toString());
-  return fc.constantFrom(
-    usual,
-    usual,
-    usual,
-    usual.replaceAll('%', '%25'),
-    usual.replaceAll('.', '%2e'),
-    usual.toLowerCase(),
-  );
+  const odd = [usual.replaceAll('%', '%25'), usual.replaceAll('.', '%2e'), usual.toLowerCase()];
+  return fc.constantFrom(usual, usual, usual, ...odd);
 }
 
 function pathOf({ path }: Operation): fc.Arbitrary<string> {
   const odd = fc.oneof(
     hostileText.chain(spelled),
-    fc.constantFrom('%', '%zz', '%00', '%2f', '%2e%2e', '..;', '*', ':id', '%ff', 'a%2fb', ';a=b', 'fuzzed', 'nowhere'),
+    fc.constantFrom(...words('% %zz %00 %2f %2e%2e ..; * :id %ff a%2fb ;a=b fuzzed nowhere')),
   );
   const segments = path.slice(1).split('/');
   const parts = segments.map((segment) =>
@@ -164,18 +155,7 @@ function pathOf({ path }: Operation): fc.Arbitrary<string> {
 
 function queryOf({ query }: Operation, values: Values): fc.Arbitrary<string> {
   const odd = fc.constantFrom(
-    'a',
-    '=',
-    '&&',
-    'path',
-    'path=%zz',
-    'limit=1&limit=2',
-    '__proto__[a]=1',
-    'tags[a][b]=1',
-    '%00=%00',
-    'a[]=1',
-    '[=]',
-    '?',
+    ...words('a = && path path=%zz limit=1&limit=2 __proto__[a]=1 tags[a][b]=1 %00=%00 a[]=1 [=] ?'),
   );
   const usual =
     query === undefined ? fc.constant('') : values.of(query).chain((value) => fc.tuple(...pairsOf(value).map(pair)));
@@ -264,13 +244,8 @@ function jsonOf(schema: z.ZodType, values: Values): fc.Arbitrary<Sent> {
 
 /** Parts with the names of the body's fields in all spellings, and with other names. */
 function partsOf({ schema }: Multipart, values: Values): fc.Arbitrary<Sent> {
-  const names = Object.keys(schema.shape).flatMap((key) => [
-    key,
-    `${key}[0][dest_path]`,
-    `${key}[0][file]`,
-    `${key}.0.file`,
-    `${key}[]`,
-  ]);
+  const endings = words('[0][dest_path] [0][file] .0.file []');
+  const names = Object.keys(schema.shape).flatMap((key) => [key, ...endings.map((ending) => `${key}${ending}`)]);
   const name = mostly(fc.constantFrom('dest_path', 'file', ...names), hostileText);
   const content = fc.oneof(
     values.of(z.string().regex(/^\//)).map(toText),

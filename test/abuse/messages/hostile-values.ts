@@ -3,52 +3,13 @@ import * as fc from 'fast-check';
 /** Texts that a careless program misinterprets. */
 export const hostileText = fc.oneof(
   fc.constantFrom(
-    '',
-    ' ',
-    '\0',
-    'a\0b',
-    '..',
-    '../',
-    '%2e%2e%2f',
-    '%252e%252e%252f',
-    '..%c0%af',
-    '\u2024\u2024/',
-    '\uff0e\uff0e\uff0f',
-    '\u202etxt.exe',
-    '\ufeff',
-    '\ud800',
-    '\udfff\ud800',
-    'e\u0301',
-    '👩‍👩‍👧‍👦',
-    'İıſK',
-    '__proto__',
-    'constructor',
-    'toString',
-    'hasOwnProperty',
-    'null',
-    'undefined',
-    'NaN',
-    '-1',
-    '0x10',
-    '1e999',
-    "' OR 1=1 --",
-    '"; DROP TABLE pools; --',
-    '<script>alert(1)</script>',
-    '${7*7}',
-    '$(reboot)',
-    '`reboot`',
-    '\r\nX-Injected: 1',
-    'a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n',
-    'javascript:alert(1)',
-    'file:///etc/passwd',
-    'data:text/html,x',
-    'http://127.0.0.1:1/',
-    'about:blank',
-    'chrome://crash',
-    '(a+)+$',
-    '*'.repeat(300),
-    'a'.repeat(256),
-    'ä'.repeat(5000),
+    ...words('.. ../ %2e%2e%2f %252e%252e%252f ..%c0%af \u2024\u2024/ \uff0e\uff0e\uff0f'),
+    ...words('\u202etxt.exe \ufeff \ud800 \udfff\ud800 e\u0301 👩‍👩‍👧‍👦 İıſK'),
+    ...words('__proto__ constructor toString hasOwnProperty null undefined NaN -1 0x10 1e999'),
+    ...words('<script>alert(1)</script> ${7*7} $(reboot) `reboot` (a+)+$'),
+    ...words('javascript:alert(1) file:///etc/passwd data:text/html,x http://127.0.0.1:1/ about:blank chrome://crash'),
+    ...["' OR 1=1 --", '"; DROP TABLE pools; --', '\r\nX-Injected: 1', 'a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n'],
+    ...['', ' ', '\0', 'a\0b', '*'.repeat(300), 'a'.repeat(256), 'ä'.repeat(5000)],
   ),
   fc.string({ maxLength: 20 }),
   fc.string({ unit: 'binary', maxLength: 20 }),
@@ -65,16 +26,9 @@ export function hostilePath(canary: string): fc.Arbitrary<string> {
     {
       weight: 1,
       arbitrary: fc.constantFrom(
-        '%2e%2e',
-        '%2e%2e%2f',
-        '..%2f..',
-        '..\\',
-        '\uff0e\uff0e',
-        '...',
+        ...words('%2e%2e %2e%2e%2f ..%2f.. ..\\ \uff0e\uff0e ... secret \ud800'),
         '.. ',
-        'secret',
         'x'.repeat(300),
-        '\ud800',
       ),
     },
     { weight: 1, arbitrary: hostileText },
@@ -87,12 +41,7 @@ export function hostilePath(canary: string): fc.Arbitrary<string> {
       weight: 1,
       arbitrary: fc.constantFrom(
         `${canary}/secret`,
-        '/link/secret',
-        '/climb/secret',
-        '/proc/self/environ',
-        '//',
-        '/.',
-        '~',
+        ...words('/link/secret /climb/secret /proc/self/environ // /. ~'),
         '',
       ),
     },
@@ -101,17 +50,7 @@ export function hostilePath(canary: string): fc.Arbitrary<string> {
 }
 
 export const hostileNumber = fc.constantFrom(
-  0,
-  -0,
-  -1,
-  0.5,
-  1e308,
-  -1e308,
-  5e-324,
-  2 ** 31,
-  -(2 ** 31) - 1,
-  2 ** 32,
-  2 ** 53,
+  ...[0, -0, -1, 0.5, 1e308, -1e308, 5e-324, 2 ** 31, -(2 ** 31) - 1, 2 ** 32, 2 ** 53],
   Number.MAX_SAFE_INTEGER,
   Number.MIN_SAFE_INTEGER,
 );
@@ -135,19 +74,8 @@ export function damaged(text: string): fc.Arbitrary<Buffer> {
     }),
     fc
       .constantFrom(
-        '\ufeff',
-        '{',
-        '}',
-        '{}{}',
-        '[1,]',
-        '{"a":1,}',
-        '{"a":1e999}',
-        "{'a':1}",
-        'NaN',
-        '// x',
-        '"\\ud800"',
-        '{"__proto__":{"x":1}}',
-        '{"a":1,"a":2}',
+        ...words('\ufeff { } {}{} [1,] {"a":1,} {"a":1e999} NaN "\\ud800" {"__proto__":{"x":1}} {"a":1,"a":2}'),
+        ...["{'a':1}", '// x'],
       )
       .map((piece) => Buffer.from(piece)),
     fc.constantFrom('utf16le' as const, 'latin1' as const).map((encoding) => Buffer.from(text, encoding)),
@@ -160,4 +88,9 @@ function nested(depth: number): unknown {
   let value: unknown = 1;
   for (let level = 0; level < depth; level += 1) value = level % 2 === 0 ? [value] : { a: value };
   return value;
+}
+
+/** The parts of a text between its spaces. */
+export function words(text: string): string[] {
+  return text.split(' ');
 }

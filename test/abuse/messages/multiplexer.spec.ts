@@ -4,7 +4,7 @@ import * as fc from 'fast-check';
 import { attached, CdpPipe } from '../../support/service/cdp-pipe.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { randomOf } from '../../support/processes/random.ts';
-import { damaged, hostilePath, hostileText, hostileValue } from './hostile-values.ts';
+import { damaged, hostilePath, hostileText, hostileValue, words } from './hostile-values.ts';
 
 const frames = isLong ? 50_000 : 2000;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
@@ -34,12 +34,8 @@ const command = fc.tuple(
         {
           weight: 9,
           arbitrary: fc.constantFrom(
-            'Runtime.evaluate',
-            'DOM.setFileInputFiles',
-            'Browser.setDownloadBehavior',
-            'Target.getTargets',
-            'Target.sendMessageToTarget',
-            'Target.exposeDevToolsProtocol',
+            ...words('Runtime.evaluate DOM.setFileInputFiles Browser.setDownloadBehavior Target.getTargets'),
+            ...words('Target.sendMessageToTarget Target.exposeDevToolsProtocol'),
           ),
         },
         value,

@@ -4,6 +4,7 @@ import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { TestService } from '../../support/service/service.ts';
 import { test } from '../shared-service.ts';
+import { words } from './hostile-values.ts';
 
 /** True if the WebSocket opens, otherwise the status of its refusal. */
 async function open(address: string): Promise<number | 'open'> {
@@ -24,47 +25,27 @@ function forgeries(token: string, other: string, apiKey: string): string[] {
   const [id, secret] = token.split('.') as [string, string];
   const [otherId] = other.split('.') as [string];
   const swapped = Buffer.from(secret).toReversed().toString();
-  return [
-    '',
-    id,
-    `${id}.`,
-    `.${secret}`,
-    `${id}.${secret.slice(0, -1)}`,
-    `${id}.${secret}x`,
-    `${id}.${secret}.`,
-    `${id}.${swapped}`,
-    `${otherId}.${secret}`,
-    `${token}\0`,
-    ` ${token}`,
-    token.toUpperCase(),
-    '__proto__.x',
-    'constructor',
-    apiKey,
-    'null',
-    '*',
-    '%',
-  ];
+  const cut = [`${id}.`, `.${secret}`, `${id}.${secret.slice(0, -1)}`, id];
+  const longer = [`${id}.${secret}x`, `${id}.${secret}.`, `${token}\0`, ` ${token}`];
+  const mixed = [`${id}.${swapped}`, `${otherId}.${secret}`, token.toUpperCase(), apiKey];
+  return ['', ...cut, ...longer, ...mixed, ...words('__proto__.x constructor null * %')];
 }
 
-test('a token opens only its own session, and only if no character is missing or changed', async ({ service }) => {
-  const { apiKey, call } = service;
-  const [{ body: a }, { body: b }] = [await call('POST', '/browsers', {}), await call('POST', '/browsers', {})];
-  for (const token of forgeries(tokenOf(a.cdp_ws_url), tokenOf(b.cdp_ws_url), apiKey)) {
+test('a token opens only its own session, and only if no character is missing or changed', async ({
+  service,
+  client,
+  session: { cdp_ws_url },
+}) => {
+  const own = tokenOf(cdp_ws_url);
+  const other = tokenOf((await client.browsers.create()).cdp_ws_url);
+  for (const token of forgeries(own, other, service.apiKey)) {
     expect(await open(cdp(service, `?jwt=${encodeURIComponent(token)}`)), token).toBe(401);
     const below = await fetch(`${service.url}/browser/kernel/fs/list_files?path=/&jwt=${encodeURIComponent(token)}`);
     expect(below.status, token).toBe(401);
   }
-  for (const query of [
-    '',
-    '?',
-    '?jwt',
-    '?token=x',
-    `?jwt=x&jwt=${tokenOf(a.cdp_ws_url)}`,
-    `?JWT=${tokenOf(a.cdp_ws_url)}`,
-  ]) {
+  for (const query of ['', '?', '?jwt', '?token=x', `?jwt=x&jwt=${own}`, `?JWT=${own}`])
     expect(await open(cdp(service, query)), query).toBe(401);
-  }
-  expect(await open(a.cdp_ws_url)).toBe('open');
+  expect(await open(cdp_ws_url)).toBe('open');
 });
 
 test('a token for one of CDP, live view and replay opens neither of the other two', async ({ service }) => {

@@ -1,0 +1,3 @@
+import { test } from '../held.ts';
+
+test('works', () => {});

@@ -1,0 +1,3 @@
+import { test } from 'playwright-pool';
+
+test('needs no browser', () => {});
