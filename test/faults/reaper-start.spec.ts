@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test as base } from '@playwright/test';
 import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts';
+import { setEnvironment } from '../support/processes/environment.ts';
 import { processesWith } from '../support/processes/processes.ts';
 
 type Fixtures = {
@@ -95,12 +96,8 @@ test('the reaper survives SIGHUP, SIGINT and SIGTERM, as at a shutdown of the ma
 });
 
 test("the reaper's environment has no secrets", async ({ run }) => {
-  process.env['PLAYWRIGHT_POOL_API_KEY'] = 'the-key';
-  try {
-    await run.connect();
-  } finally {
-    delete process.env['PLAYWRIGHT_POOL_API_KEY'];
-  }
+  using _ = setEnvironment({ PLAYWRIGHT_POOL_API_KEY: 'the-key' });
+  await run.connect();
   expect(run.variables()).toContain('PATH');
   expect(run.variables()).not.toContain('PLAYWRIGHT_POOL_API_KEY');
 });

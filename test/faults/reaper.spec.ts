@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http';
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { json } from 'node:stream/consumers';
 import { abandonedRuns, isAbandoned } from '../../src/reaper/abandoned.ts';
 import { ReaperConnection, reaperSocket, tryConnect } from '../../src/reaper/holder.ts';
 import { Ledger, type LedgerEntry } from '../../src/reaper/ledger.ts';
@@ -19,8 +20,14 @@ const [runner, earlierRunner, worker] = [5_000_001, 5_000_002, 5_000_003];
 type Fixtures = {
   /** Makes the directory of a run, beside those of other runs. */
   directoryOf: (run: string) => string;
+  /** The ledger of the run. */
+  ledger: Ledger;
+  /** Starts a service that answers with JSON. */
+  answering: (answer: (request: IncomingMessage) => unknown) => Promise<string>;
+  /** The run's reaper, and the path at which it listens. */
+  listening: { reaper: Reaper; path: string };
   /** Runs the reaper for a worker that used this service. The worker and its runner have ended. */
-  reap: (ledger: Ledger, baseURL: string, flush?: string) => Promise<void>;
+  reap: (baseURL: string, flush?: string) => Promise<void>;
 };
 
 const test = base.extend<Fixtures>({
@@ -34,17 +41,26 @@ const test = base.extend<Fixtures>({
     rmSync(parent, { recursive: true });
   },
 
-  reap: async ({}, use) => {
-    await use(async (ledger, baseURL, flush) => {
-      const reaper = new Reaper(ledger);
-      const path = reaperSocket(ledger.directory);
-      await reaper.listen(path);
-      using connection = new ReaperConnection((await tryConnect(path))!);
-      const service = { baseURL, apiKey: 'the-key' };
-      await connection.hold(
-        { holder: 'of-this-process', service, ...(flush && { flush }) },
-        AbortSignal.timeout(10_000),
-      );
+  ledger: async ({ directoryOf }, use) => use(new Ledger(directoryOf(`run-${runner}`))),
+
+  answering: async ({ serve }, use) => {
+    await use((answer) =>
+      serve((request, response) => {
+        response.setHeader('content-type', 'application/json').end(JSON.stringify(answer(request)));
+      }),
+    );
+  },
+
+  listening: async ({ ledger }, use) => {
+    const reaper = new Reaper(ledger);
+    const path = reaperSocket(ledger.directory);
+    await reaper.listen(path);
+    await use({ reaper, path });
+  },
+
+  reap: async ({ listening: { reaper, path } }, use) => {
+    await use(async (baseURL, flush) => {
+      const connection = await hold(path, 'of-this-process', baseURL, flush);
       connection[Symbol.dispose]();
       await reaper.watch(runner);
     });
@@ -66,51 +82,45 @@ function entryAt(baseURL: string, more: Partial<LedgerEntry> = {}): LedgerEntry 
 }
 
 /** Connects a worker that uses the service, and waits for the reaper's answer. */
-async function hold(path: string, holder: string, baseURL: string): Promise<ReaperConnection> {
+async function hold(path: string, holder: string, baseURL: string, flush?: string): Promise<ReaperConnection> {
   const connection = new ReaperConnection((await tryConnect(path))!);
-  await connection.hold({ holder, service: { baseURL, apiKey: 'the-key' } }, AbortSignal.timeout(10_000));
+  const service = { baseURL, apiKey: 'the-key' };
+  await connection.hold({ holder, service, ...(flush && { flush }) }, AbortSignal.timeout(10_000));
   return connection;
 }
 
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
 test('the reaper destroys a browser that the service granted after its worker had ended', async ({
-  directoryOf,
   serve,
+  ledger,
   reap,
 }) => {
   let looks = 0;
   const released: unknown[] = [];
-  const url = await serve((request, response) => {
+  const url = await serve(async (request, response) => {
     response.setHeader('content-type', 'application/json');
     if (request.method === 'GET') return response.end(JSON.stringify(looks++ === 0 ? [] : [session]));
-    released.push(request.url);
-    return request
-      .on('data', (body: Buffer) => released.push(JSON.parse(body.toString())))
-      .on('end', () => response.end('{}'));
+    released.push(request.url, await json(request));
+    return response.end('{}');
   });
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
   ledger.append(entryAt(url, { event: 'asked', until: Date.now() + 60_000 }));
-  await reap(ledger, url);
+  await reap(url);
   expect(released).toEqual(['/browser_pools/ci/release', { session_id: 'the-session', reuse: false }]);
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the reaper returns only the leases of the worker that ended', async ({ directoryOf, serve }) => {
+test('the reaper returns only the leases of the worker that ended', async ({
+  answering,
+  ledger,
+  listening: { reaper, path },
+}) => {
   const sessions = ['one', 'two'].map((lease) => ({
     session_id: `of-${lease}`,
     tags: { 'playwright-pool.lease': lease },
   }));
-  const url = await serve((request, response) => {
-    response
-      .setHeader('content-type', 'application/json')
-      .end(JSON.stringify(request.method === 'GET' ? sessions : {}));
-  });
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const url = await answering(({ method }) => (method === 'GET' ? sessions : {}));
   for (const holder of ['two', 'one']) ledger.append(entryAt(url, { lease: holder, holder }));
-  const reaper = new Reaper(ledger);
-  const path = reaperSocket(ledger.directory);
-  await reaper.listen(path);
   const [one, two] = [await hold(path, 'one', url), await hold(path, 'two', url)];
   one[Symbol.dispose]();
   await expect.poll(() => ledger.open().map(({ lease }) => lease)).toEqual(['two']);
@@ -120,14 +130,11 @@ test('the reaper returns only the leases of the worker that ended', async ({ dir
 });
 
 test('the reaper outlives workers that are killed in the middle of a message or before they read its answer', async ({
-  directoryOf,
-  serve,
+  answering,
+  ledger,
+  listening: { reaper, path },
 }) => {
-  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
-  const reaper = new Reaper(ledger);
-  const path = reaperSocket(ledger.directory);
-  await reaper.listen(path);
+  const url = await answering(() => []);
   const inMiddle = (await tryConnect(path))!;
   inMiddle.end('{"holder":');
   await once(inMiddle.resume(), 'close');
@@ -144,23 +151,15 @@ test('the reaper outlives workers that are killed in the middle of a message or 
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the reaper retries if the service is briefly unreachable', async ({ directoryOf, serve, reap }) => {
+test('the reaper retries if the service is briefly unreachable', async ({ answering, ledger, reap }) => {
   let calls = 0;
-  const url = await serve((request: IncomingMessage, response) => {
-    if (calls++ < 5) request.socket.destroy();
-    else response.setHeader('content-type', 'application/json').end('[]');
-  });
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const url = await answering(({ socket }) => (calls++ < 5 ? socket.destroy() : []));
   ledger.append(entryAt(url));
-  await reap(ledger, url);
+  await reap(url);
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the reaper counts browsers that vanished or were never granted as returned', async ({
-  directoryOf,
-  serve,
-  reap,
-}) => {
+test('the reaper counts browsers that vanished or were never granted as returned', async ({ serve, ledger, reap }) => {
   const released: (string | undefined)[] = [];
   const url = await serve((request, response) => {
     response.setHeader('content-type', 'application/json');
@@ -168,30 +167,24 @@ test('the reaper counts browsers that vanished or were never granted as returned
     released.push(request.url);
     return response.writeHead(404).end(JSON.stringify({ code: 'not_found', message: 'it has ended meanwhile' }));
   });
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
   const until = Date.now() + 60_000;
-  for (const entry of [
-    { until },
-    { lease: 'ended before', until },
-    { lease: 'never granted', event: 'asked', until: 1 } as const,
-  ]) {
-    ledger.append(entryAt(url, entry));
-  }
-  await reap(ledger, url);
+  ledger.append(entryAt(url, { until }));
+  ledger.append(entryAt(url, { lease: 'ended before', until }));
+  ledger.append(entryAt(url, { lease: 'never granted', event: 'asked', until: 1 }));
+  await reap(url);
   expect(existsSync(ledger.directory)).toBe(false);
   expect(released).toEqual(['/browser_pools/ci/release']);
 });
 
 test("leaves leases in the ledger for a later run if no worker of this run had the service's key", async ({
-  directoryOf,
-  serve,
+  answering,
+  ledger,
   reap,
 }) => {
-  const url = await serve((_, response) => response.setHeader('content-type', 'application/json').end('[]'));
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
+  const url = await answering(() => []);
   const elsewhere = entryAt('http://elsewhere.invalid', { lease: 'elsewhere' });
   for (const entry of [entryAt(url), elsewhere]) ledger.append(entry);
-  await reap(ledger, url);
+  await reap(url);
   expect(ledger.open()).toEqual([elsewhere]);
 });
 
@@ -202,22 +195,19 @@ test('before it ends, the reaper also returns the leases of earlier runs', async
   const earlier = new Ledger(directoryOf(`run-${earlierRunner}`));
   earlier.append(entryAt(url));
   // All browsers of an embedded service end with its process.
-  earlier.append(
-    entryAt('http://127.0.0.1:9', { lease: 'embedded', service: { baseURL: 'http://127.0.0.1:9', pid: worker } }),
-  );
-  await reap(new Ledger(directoryOf(`run-${runner}`)), url);
+  const embedded = { baseURL: 'http://127.0.0.1:9', pid: worker };
+  earlier.append(entryAt(embedded.baseURL, { lease: 'embedded', service: embedded }));
+  await reap(url);
   expect(existsSync(earlier.directory)).toBe(false);
 });
 
-test("the reaper doesn't flush the pool of a service that ended with the run", async ({ directoryOf, serve, reap }) => {
-  const url = await serve((request) => request.socket.destroy());
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
-  await reap(ledger, url, 'ci');
+test("the reaper doesn't flush the pool of a service that ended with the run", async ({ answering, ledger, reap }) => {
+  const url = await answering(({ socket }) => socket.destroy());
+  await reap(url, 'ci');
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the reaper counts the leases of two runs of one runner process separately', ({ directoryOf }) => {
-  const ledger = new Ledger(directoryOf(`run-${runner}`));
+test('the reaper counts the leases of two runs of one runner process separately', ({ ledger }) => {
   for (const at of [1, 2, 3]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at }));
   for (const at of [1, 2]) ledger.append(entryAt('http://x.invalid', { lease: `of-${at}`, at, event: 'released' }));
   expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
@@ -234,10 +224,8 @@ test('a run is abandoned if its runner, workers and reaper are gone; other direc
     return directory;
   };
   const [gone, other] = [of(`run-${runner}`), of('not-a-run')];
-  const hasWorker = of(
-    `run-${earlierRunner}`,
-    entryAt('http://x.invalid', { holder: `${earlierRunner}:0:${process.pid}` }),
-  );
+  const ofWorker = entryAt('http://x.invalid', { holder: `${earlierRunner}:0:${process.pid}` });
+  const hasWorker = of(`run-${earlierRunner}`, ofWorker);
   const hasRunner = of(`run-${process.pid}`);
   const hasReaper = of(`run-${worker}`);
   const reaper = createServer().listen(reaperSocket(hasReaper));

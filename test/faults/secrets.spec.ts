@@ -7,6 +7,7 @@ import { Ledger, makeRunDirectory, runDirectory } from '../../src/reaper/ledger.
 import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
+import { setEnvironment } from '../support/processes/environment.ts';
 import { expect, test } from '../support/runs/pool-run.ts';
 import { fileOf } from './suite-runs.ts';
 
@@ -99,17 +100,12 @@ test('a run writes no API key, token, password or TOTP secret to any file or out
 
 test('refuses a ledger directory that belongs to another user', () => {
   test.skip(process.getuid?.() !== 0, 'only the superuser can give files away');
-  const { TMPDIR } = process.env;
-  process.env['TMPDIR'] = mkdtempSync(join(tmpdir(), 'ledgers-'));
-  try {
-    const place = dirname(makeRunDirectory(process.pid));
-    chownSync(place, 65_534, 65_534);
-    expect(() => makeRunDirectory(process.pid)).toThrow(`${place} belongs to another user`);
-  } finally {
-    rmSync(process.env['TMPDIR'], { recursive: true });
-    if (TMPDIR === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = TMPDIR;
-  }
+  const directory = mkdtempSync(join(tmpdir(), 'ledgers-'));
+  using _ = setEnvironment({ TMPDIR: directory });
+  const place = dirname(makeRunDirectory(process.pid));
+  chownSync(place, 65_534, 65_534);
+  expect(() => makeRunDirectory(process.pid)).toThrow(`${place} belongs to another user`);
+  rmSync(directory, { recursive: true });
 });
 
 test("reports a ledger directory that can't be written, and how to choose another one", () => {

@@ -4,6 +4,7 @@ import { mayChangeUser } from '../../../src/service/process/children/system-user
 import { appOf, collect, test } from '../../support/service/apps.ts';
 import { manifestsOf, packedPackage } from '../../support/runs/packages.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
+import { setEnvironment } from '../../support/processes/environment.ts';
 import { sessionsDirectory, sessionsIn } from '../../support/processes/sessions-directory.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';
 
@@ -18,7 +19,7 @@ const actions = {
 };
 
 test('an application with its own user id reads only its directory', async ({ client, deploy, invoke }, testInfo) => {
-  process.env['SERVICE_SECRET'] = 'hidden';
+  using _ = setEnvironment({ SERVICE_SECRET: 'hidden' });
   const data = testInfo.outputPath('data');
   const { id, status } = await deploy(appOf(actions));
   expect(status).toBe('running');
@@ -48,7 +49,6 @@ test('an application with its own user id reads only its directory', async ({ cl
   const uid = Number((await invoke('write', 'made')).output);
   expect(uid).toBeGreaterThanOrEqual(20_000);
   expect(await invoke('read', 'made')).toMatchObject({ status: 'succeeded', output: '"x"' });
-  delete process.env['SERVICE_SECRET'];
 
   // Another deployment can get the id.
   expect(claimsOf(uid)).toHaveLength(1);
@@ -59,7 +59,7 @@ test('an application with its own user id reads only its directory', async ({ cl
 });
 
 test("npm runs under a temporary user id, and can't read the service's files", async ({ client, deploy }, testInfo) => {
-  process.env['SERVICE_SECRET'] = 'hidden';
+  using _ = setEnvironment({ SERVICE_SECRET: 'hidden' });
   const data = testInfo.outputPath('data');
   // Runs in the package manager, and then replaces the packages.
   const spy = `
@@ -83,7 +83,6 @@ test("npm runs under a temporary user id, and can't read the service's files", a
   ];
   const variables = { NODE_OPTIONS: '--require ./spy.cjs' };
   const { id, status, status_reason } = await deploy(appOf(actions), { files, env_vars: variables });
-  delete process.env['SERVICE_SECRET'];
   expect({ status, status_reason }).toEqual({
     status: 'failed',
     status_reason: 'its dependencies could not be installed: node_modules must be a directory, but is a file or a link',

@@ -1,8 +1,9 @@
-import { readdirSync, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import type { Client } from '../../../src/client/index.ts';
-import { commandLine } from '../../support/processes/processes.ts';
+import { setEnvironment } from '../../support/processes/environment.ts';
+import { processesWith } from '../../support/processes/processes.ts';
 import { reading, runningCount, shellIn, uniqueSleep } from '../../support/service/session-processes.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
@@ -39,18 +40,10 @@ test("a program can't read other sessions, the data directory or the service", a
 
 test("a session's program gets no environment variable that could hold a secret of the service", async ({ shell }) => {
   const secrets = { PLAYWRIGHT_POOL_API_KEY: 'hidden-1', AWS_SECRET_ACCESS_KEY: 'hidden-2', HTTPS_PROXY: 'hidden-3' };
-  const before = Object.keys(secrets).map((name) => [name, process.env[name]] as const);
-  Object.assign(process.env, secrets);
-  try {
-    const environment = await shell.run('env; cat /proc/self/environ');
-    expect(environment).not.toContain('hidden-');
-    expect(environment).toMatch(/^HOME=.*\/root\/home\/user$/m);
-  } finally {
-    for (const [name, value] of before) {
-      if (value === undefined) delete process.env[name];
-      else process.env[name] = value;
-    }
-  }
+  using _ = setEnvironment(secrets);
+  const environment = await shell.run('env; cat /proc/self/environ');
+  expect(environment).not.toContain('hidden-');
+  expect(environment).toMatch(/^HOME=.*\/root\/home\/user$/m);
 });
 
 test('ending a session ends a program that restarts itself all the time @long', async ({
@@ -93,8 +86,5 @@ async function hop(client: Client, id: string): Promise<void> {
 
 /** How many processes of the script run for a session. */
 function hops(id: string): number {
-  const lines = readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map((pid) => commandLine(Number(pid)).join(' '));
-  return lines.filter((line) => line.includes('hop') && line.includes(id)).length;
+  return processesWith(`hop ${id}`).length;
 }

@@ -8,6 +8,7 @@ import { mayChangeUser } from '../../../src/service/process/children/system-user
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
 import { custom } from '../../support/service/proxies.ts';
+import { setEnvironment } from '../../support/processes/environment.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { sendSignal } from '../../support/processes/processes.ts';
 import { reading, type Shell } from '../../support/service/session-processes.ts';
@@ -126,18 +127,12 @@ test('no program redirects root while a second host and the browser start', asyn
   await test.step('the browser restarts, and root copies the display key to the place of a link', async () => {
     const key = testInfo.outputPath('Xauthority');
     writeFileSync(key, 'key');
-    const before = process.env['XAUTHORITY'];
-    process.env['XAUTHORITY'] = key;
-    try {
-      await shell.run(`ln -sfn ${outside.file} ${own}/home/.Xauthority`);
-      await trapIn(shell, path.join(own, 'user-data'));
-      const { id } = await client.proxies.create(custom(9));
-      await client.browsers.update(shell.id, { proxy_id: id! });
-      expect(statSync(path.join(own, '.Xauthority')).mode & 0o777).toBe(0o640);
-    } finally {
-      if (before === undefined) delete process.env['XAUTHORITY'];
-      else process.env['XAUTHORITY'] = before;
-    }
+    using _ = setEnvironment({ XAUTHORITY: key });
+    await shell.run(`ln -sfn ${outside.file} ${own}/home/.Xauthority`);
+    await trapIn(shell, path.join(own, 'user-data'));
+    const { id } = await client.proxies.create(custom(9));
+    await client.browsers.update(shell.id, { proxy_id: id! });
+    expect(statSync(path.join(own, '.Xauthority')).mode & 0o777).toBe(0o640);
   });
 });
 

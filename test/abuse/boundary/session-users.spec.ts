@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { chmod, mkdir, symlink, unlink, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium, expect } from '@playwright/test';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
@@ -9,6 +10,7 @@ import { callerOf } from '../../support/service/service.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 import { openDirectory } from '../../support/processes/open-directory.ts';
+import { setEnvironment } from '../../support/processes/environment.ts';
 import { processFile } from '../../support/processes/processes.ts';
 import { claimsOf, isGivenBack } from '../../support/processes/user-claims.ts';
 import { test } from '../shared-service.ts';
@@ -151,23 +153,15 @@ test("sessions start although only root can enter the data directory, Playwright
   const program = path.join(build, 'chrome-linux/headless_shell');
   await writeFile(program, `#!/bin/sh\nexec ${await systemChromium()} "$@"\n`, { mode: 0o700 });
   await chmod(closed, 0o700);
-  process.env['PLAYWRIGHT_BROWSERS_PATH'] = path.join(closed, 'browsers');
-  const { TMPDIR } = process.env;
-  try {
-    for (const temporary of [undefined, closed]) {
-      if (temporary !== undefined) process.env['TMPDIR'] = temporary;
-      const service = await startService({ dataDirectory: data });
-      const place = readFileSync(path.join(data, 'sessions-directory'), 'utf8');
-      const { status, body } = await callerOf(service)('POST', '/browsers', {});
-      expect(status, JSON.stringify(body)).toBe(200);
-      expect(processesOf(body.session_id).length).toBeGreaterThan(0);
-      await service.close();
-      expect(existsSync(place)).toBe(false);
-    }
-  } finally {
-    delete process.env['PLAYWRIGHT_BROWSERS_PATH'];
-    if (TMPDIR === undefined) delete process.env['TMPDIR'];
-    else process.env['TMPDIR'] = TMPDIR;
+  for (const TMPDIR of [tmpdir(), closed]) {
+    using _ = setEnvironment({ PLAYWRIGHT_BROWSERS_PATH: path.join(closed, 'browsers'), TMPDIR });
+    const service = await startService({ dataDirectory: data });
+    const place = readFileSync(path.join(data, 'sessions-directory'), 'utf8');
+    const { status, body } = await callerOf(service)('POST', '/browsers', {});
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(processesOf(body.session_id).length).toBeGreaterThan(0);
+    await service.close();
+    expect(existsSync(place)).toBe(false);
   }
 });
 

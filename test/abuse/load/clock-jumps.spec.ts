@@ -1,15 +1,9 @@
 import { once } from 'node:events';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
-import { TestClock } from '../../support/service/clock.ts';
-import { test as base } from '../../support/service/service.ts';
+import { test } from '../../support/service/shared-service.ts';
 
 const day = 24 * 3600 * 1000;
-
-const test = base.extend<{ clock: TestClock }>({
-  clock: async ({}, use) => use(new TestClock()),
-  serviceOptions: async ({ clock }, use) => use({ clock }),
-});
 
 test('setting the clock back prolongs no idle session', async ({ service: { call }, clock }) => {
   const { body: session } = await call('POST', '/browsers', { timeout_seconds: 60 });

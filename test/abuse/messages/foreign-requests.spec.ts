@@ -2,12 +2,12 @@ import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { chromium, expect } from '@playwright/test';
-import { WebSocket } from 'ws';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { serve } from '../../support/http/serve.ts';
 import type { TestService } from '../../support/service/service.ts';
 import { test } from '../shared-service.ts';
 import { words } from './hostile-values.ts';
+import { upgradeStatus } from './raw-http.ts';
 
 /** Hosts that no URL can have. */
 const impossibleHosts = ['localhost:99999', '127.0.0.999'];
@@ -35,17 +35,6 @@ async function get({ url, apiKey }: TestService, path: string, headers: Headers)
   return { status: message.statusCode!, text: await text(message) };
 }
 
-/** The status that refuses a WebSocket, or 101 if it opens. */
-async function upgradeStatus({ url }: TestService, address: string, headers: Headers): Promise<number> {
-  const socket = new WebSocket(address, { headers: withPort(url, headers) }).on('error', () => {});
-  const status = await Promise.race([
-    once(socket, 'open').then(() => 101),
-    once(socket, 'unexpected-response').then(([, response]) => (response as IncomingMessage).statusCode!),
-  ]);
-  socket.terminate();
-  return status;
-}
-
 /** Replaces `PORT` by the service's port. */
 function withPort(url: string, headers: Headers): Headers {
   const { port } = new URL(url);
@@ -71,13 +60,13 @@ test('offers no operation, document, view or WebSocket under a foreign host name
       ]);
     }
     for (const address of [session.cdp_ws_url, liveSocket(session.browser_live_view_url!)]) {
-      const status = await upgradeStatus(service, address, { host });
+      const status = await upgradeStatus(address, withPort(service.url, { host }));
       expect([400, 403], `${host} ${address}`).toContain(status);
     }
   }
   for (const host of ownHosts) {
     expect((await get(service, '/browsers', { host })).status, host).toBe(200);
-    expect(await upgradeStatus(service, session.cdp_ws_url, { host }), host).toBe(101);
+    expect(await upgradeStatus(session.cdp_ws_url, withPort(service.url, { host })), host).toBe(101);
   }
 });
 
@@ -88,18 +77,20 @@ test("refuses requests from pages of other sites, but not of the service's own v
     expect([origin, answer.status]).toEqual([origin, 400]);
     expect(answer.text).toContain('Origin');
     for (const address of sockets)
-      expect(await upgradeStatus(service, address, { origin }), `${origin} ${address}`).toBe(403);
+      expect(await upgradeStatus(address, withPort(service.url, { origin })), `${origin} ${address}`).toBe(403);
   }
   for (const own of ['127.0.0.1:PORT', 'localhost:PORT']) {
     const headers = { host: own, origin: `http://${own}` };
     expect((await get(service, '/browsers', headers)).status).toBe(200);
-    for (const address of sockets) expect(await upgradeStatus(service, address, headers)).toBe(101);
+    for (const address of sockets) expect(await upgradeStatus(address, withPort(service.url, headers))).toBe(101);
   }
 });
 
 test('refuses a WebSocket from a host that no URL can have, and keeps serving', async ({ service }) => {
   for (const host of impossibleHosts)
-    expect(await upgradeStatus(service, service.url.replace('http', 'ws'), { host, origin: 'http://x' })).toBe(403);
+    expect(
+      await upgradeStatus(service.url.replace('http', 'ws'), withPort(service.url, { host, origin: 'http://x' })),
+    ).toBe(403);
   expect((await service.call('GET', '/browsers')).status).toBe(200);
 });
 

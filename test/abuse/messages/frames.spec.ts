@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
 import * as fc from 'fast-check';
 import { WebSocket } from 'ws';
-import { damaged, hostilePath, hostileText, hostileValue, words } from './hostile-values.ts';
+import { damaged, hostilePath, hostileText, hostileValue, seed, words } from './hostile-values.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { test } from '../shared-service.ts';
 
 const frames = isLong ? 20_000 : 300;
-const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
 const path = hostilePath('/etc');
 

@@ -8,13 +8,13 @@ import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { dataDirectory } from '../../support/service/service.ts';
 import { snapshot } from '../../support/service/session-files.ts';
 import { FuzzTarget } from './fuzz-target.ts';
+import { seed } from './hostile-values.ts';
 import { requestsFor, type FuzzedRequest } from './fuzzed-requests.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 
 const requests = isLong ? 60_000 : 2000;
 const atOnce = 8;
-const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
 /** Of valid requests that start or wait for browsers, one of this many is sent. */
 const costly =

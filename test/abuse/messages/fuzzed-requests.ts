@@ -244,8 +244,8 @@ function jsonOf(schema: z.ZodType, values: Values): fc.Arbitrary<Sent> {
 
 /** Parts with the names of the body's fields in all spellings, and with other names. */
 function partsOf({ schema }: Multipart, values: Values): fc.Arbitrary<Sent> {
-  const endings = words('[0][dest_path] [0][file] .0.file []');
-  const names = Object.keys(schema.shape).flatMap((key) => [key, ...endings.map((ending) => `${key}${ending}`)]);
+  const endings = ['', ...words('[0][dest_path] [0][file] .0.file []')];
+  const names = Object.keys(schema.shape).flatMap((key) => endings.map((ending) => key + ending));
   const name = mostly(fc.constantFrom('dest_path', 'file', ...names), hostileText);
   const content = fc.oneof(
     values.of(z.string().regex(/^\//)).map(toText),

@@ -1,4 +1,11 @@
 import * as fc from 'fast-check';
+import { isLong } from '../../support/processes/long-form.ts';
+
+/** The seed of all random values. */
+export const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
+
+const injections = ["' OR 1=1 --", '"; DROP TABLE pools; --', '\r\nX-Injected: 1', 'a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n'];
+const lengths = ['', ' ', '\0', 'a\0b', '*'.repeat(300), 'a'.repeat(256), 'ä'.repeat(5000)];
 
 /** Texts that a careless program misinterprets. */
 export const hostileText = fc.oneof(
@@ -8,8 +15,8 @@ export const hostileText = fc.oneof(
     ...words('__proto__ constructor toString hasOwnProperty null undefined NaN -1 0x10 1e999'),
     ...words('<script>alert(1)</script> ${7*7} $(reboot) `reboot` (a+)+$'),
     ...words('javascript:alert(1) file:///etc/passwd data:text/html,x http://127.0.0.1:1/ about:blank chrome://crash'),
-    ...["' OR 1=1 --", '"; DROP TABLE pools; --', '\r\nX-Injected: 1', 'a\r\n\r\nHTTP/1.1 200 OK\r\n\r\n'],
-    ...['', ' ', '\0', 'a\0b', '*'.repeat(300), 'a'.repeat(256), 'ä'.repeat(5000)],
+    ...injections,
+    ...lengths,
   ),
   fc.string({ maxLength: 20 }),
   fc.string({ unit: 'binary', maxLength: 20 }),
@@ -49,11 +56,18 @@ export function hostilePath(canary: string): fc.Arbitrary<string> {
   );
 }
 
-export const hostileNumber = fc.constantFrom(
-  ...[0, -0, -1, 0.5, 1e308, -1e308, 5e-324, 2 ** 31, -(2 ** 31) - 1, 2 ** 32, 2 ** 53],
+const integers = [
+  0,
+  -0,
+  -1,
+  2 ** 31,
+  -(2 ** 31) - 1,
+  2 ** 32,
+  2 ** 53,
   Number.MAX_SAFE_INTEGER,
   Number.MIN_SAFE_INTEGER,
-);
+];
+const hostileNumber = fc.constantFrom(0.5, 1e308, -1e308, 5e-324, ...integers);
 
 /** JSON values in a place for another type. */
 export const hostileValue: fc.Arbitrary<unknown> = fc.oneof(
@@ -75,7 +89,8 @@ export function damaged(text: string): fc.Arbitrary<Buffer> {
     fc
       .constantFrom(
         ...words('\ufeff { } {}{} [1,] {"a":1,} {"a":1e999} NaN "\\ud800" {"__proto__":{"x":1}} {"a":1,"a":2}'),
-        ...["{'a':1}", '// x'],
+        "{'a':1}",
+        '// x',
       )
       .map((piece) => Buffer.from(piece)),
     fc.constantFrom('utf16le' as const, 'latin1' as const).map((encoding) => Buffer.from(text, encoding)),

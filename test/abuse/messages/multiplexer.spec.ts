@@ -4,10 +4,9 @@ import * as fc from 'fast-check';
 import { attached, CdpPipe } from '../../support/service/cdp-pipe.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { randomOf } from '../../support/processes/random.ts';
-import { damaged, hostilePath, hostileText, hostileValue, words } from './hostile-values.ts';
+import { damaged, hostilePath, hostileText, hostileValue, seed, words } from './hostile-values.ts';
 
-const frames = isLong ? 50_000 : 2000;
-const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
+const frames = isLong ? 50_000 : 1000;
 
 const clients = ['A', 'B', 'C'];
 /** The sessions of each client: with the browser, with a page, with a frame of the page; and some that are nobody's. */

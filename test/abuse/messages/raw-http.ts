@@ -1,5 +1,7 @@
 import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
+import { WebSocket } from 'ws';
 
 /**
  * Sends bytes unchanged. Returns the received bytes when the service closes the connection or is silent: for ten seconds
@@ -21,6 +23,17 @@ export async function sendRaw(url: string, bytes: string | Buffer, quietMs = 100
   socket.write(Buffer.from(bytes as string, 'latin1'));
   await closed;
   return received;
+}
+
+/** The status that refuses a WebSocket, or 101 if it opens. */
+export async function upgradeStatus(address: string, headers: Record<string, string> = {}): Promise<number> {
+  const socket = new WebSocket(address, { headers }).on('error', () => {});
+  const status = await Promise.race([
+    once(socket, 'open').then(() => 101),
+    once(socket, 'unexpected-response').then(([, response]) => (response as IncomingMessage).statusCode!),
+  ]);
+  socket.terminate();
+  return status;
 }
 
 /** The statuses of the received answers. */

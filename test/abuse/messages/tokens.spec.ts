@@ -1,20 +1,10 @@
 import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
 import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { TestService } from '../../support/service/service.ts';
 import { test } from '../shared-service.ts';
 import { words } from './hostile-values.ts';
-
-/** True if the WebSocket opens, otherwise the status of its refusal. */
-async function open(address: string): Promise<number | 'open'> {
-  const socket = new WebSocket(address).on('error', () => {});
-  const opened = once(socket, 'open').then(() => 'open' as const);
-  const refused = once(socket, 'unexpected-response').then(([, response]) => (response as IncomingMessage).statusCode!);
-  const outcome = await Promise.race([opened, refused]);
-  socket.terminate();
-  return outcome;
-}
+import { upgradeStatus } from './raw-http.ts';
 
 const tokenOf = (url: string) => new URL(url).searchParams.get('jwt')!;
 
@@ -39,13 +29,13 @@ test('a token opens only its own session, and only if no character is missing or
   const own = tokenOf(cdp_ws_url);
   const other = tokenOf((await client.browsers.create()).cdp_ws_url);
   for (const token of forgeries(own, other, service.apiKey)) {
-    expect(await open(cdp(service, `?jwt=${encodeURIComponent(token)}`)), token).toBe(401);
+    expect(await upgradeStatus(cdp(service, `?jwt=${encodeURIComponent(token)}`)), token).toBe(401);
     const below = await fetch(`${service.url}/browser/kernel/fs/list_files?path=/&jwt=${encodeURIComponent(token)}`);
     expect(below.status, token).toBe(401);
   }
   for (const query of ['', '?', '?jwt', '?token=x', `?jwt=x&jwt=${own}`, `?JWT=${own}`])
-    expect(await open(cdp(service, query)), query).toBe(401);
-  expect(await open(cdp_ws_url)).toBe('open');
+    expect(await upgradeStatus(cdp(service, query)), query).toBe(401);
+  expect(await upgradeStatus(cdp_ws_url)).toBe(101);
 });
 
 test('a token for one of CDP, live view and replay opens neither of the other two', async ({ service }) => {
@@ -55,10 +45,10 @@ test('a token for one of CDP, live view and replay opens neither of the other tw
   const { body: replay } = await call('POST', `/browsers/${session.session_id}/replays`, {});
   const video = tokenOf(replay.replay_view_url);
   const control = tokenOf(session.cdp_ws_url);
-  for (const token of [live, video]) expect(await open(cdp(service, `?jwt=${token}`))).toBe(401);
+  for (const token of [live, video]) expect(await upgradeStatus(cdp(service, `?jwt=${token}`))).toBe(401);
   const liveSocket = `${url.replace('http', 'ws')}/browser/live/socket?jwt=`;
-  for (const token of [control, video]) expect(await open(liveSocket + token)).toBe(401);
-  expect(await open(liveSocket + live)).toBe('open');
+  for (const token of [control, video]) expect(await upgradeStatus(liveSocket + token)).toBe(401);
+  expect(await upgradeStatus(liveSocket + live)).toBe(101);
   for (const token of [control, live, video]) {
     expect((await call('GET', '/browsers', undefined, { authorization: `Bearer ${token}` })).status).toBe(401);
     expect(
@@ -88,18 +78,18 @@ test('a token stops working when its lease or session ends, even if the browser 
   const closed = once(held, 'close');
   await call('POST', '/browser_pools/ci/release', { session_id: first.session_id, reuse: true });
   await closed;
-  expect(await open(first.cdp_ws_url)).toBe(401);
+  expect(await upgradeStatus(first.cdp_ws_url)).toBe(401);
   for (const path of [`/browsers/${first.session_id}`, `/browsers/${first.session_id}/fs/list_files?path=/`]) {
     expect((await call('GET', path)).status).toBe(404);
   }
 
   const { body: second } = await call('POST', '/browser_pools/ci/acquire', {});
   expect(second.session_id).toBe(first.session_id);
-  expect(await open(first.cdp_ws_url)).toBe(401);
+  expect(await upgradeStatus(first.cdp_ws_url)).toBe(401);
   expect((await fetch(first.browser_live_view_url)).status).toBe(404);
-  expect(await open(second.cdp_ws_url)).toBe('open');
+  expect(await upgradeStatus(second.cdp_ws_url)).toBe(101);
   await call('DELETE', `/browsers/${second.session_id}`);
-  for (const address of [first.cdp_ws_url, second.cdp_ws_url]) expect(await open(address)).toBe(401);
+  for (const address of [first.cdp_ws_url, second.cdp_ws_url]) expect(await upgradeStatus(address)).toBe(401);
   await call('DELETE', `/browsers/${first.session_id}/replays/${replay.replay_id}`);
   expect((await fetch(replay.replay_view_url)).status).toBe(404);
   expect(new URL(second.cdp_ws_url).host).toBe(new URL(url).host);
