@@ -4,7 +4,6 @@ import type { IncomingMessage } from 'node:http';
 import { createServer, Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { json } from 'node:stream/consumers';
 import { abandonedRuns, isAbandoned } from '../../src/reaper/abandoned.ts';
 import { ReaperConnection, reaperSocket, tryConnect } from '../../src/reaper/holder.ts';
 import { Ledger, type LedgerEntry } from '../../src/reaper/ledger.ts';
@@ -92,17 +91,17 @@ async function hold(path: string, holder: string, baseURL: string, flush?: strin
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
 test('the reaper destroys a browser that the service granted after its worker had ended', async ({
-  serve,
+  answering,
   ledger,
   reap,
 }) => {
   let looks = 0;
   const released: unknown[] = [];
-  const url = await serve(async (request, response) => {
-    response.setHeader('content-type', 'application/json');
-    if (request.method === 'GET') return response.end(JSON.stringify(looks++ === 0 ? [] : [session]));
-    released.push(request.url, await json(request));
-    return response.end('{}');
+  const url = await answering((request) => {
+    if (request.method === 'GET') return looks++ === 0 ? [] : [session];
+    released.push(request.url);
+    request.on('data', (body: Buffer) => released.push(JSON.parse(body.toString())));
+    return {};
   });
   ledger.append(entryAt(url, { event: 'asked', until: Date.now() + 60_000 }));
   await reap(url);

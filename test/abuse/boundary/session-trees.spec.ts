@@ -43,11 +43,11 @@ const test = base.extend<Fixtures>({
   },
   directoryOf: async ({ data }, use) => use(({ id }) => sessionDirectory(data, id)),
   trapIn: async ({ client, outside }, use) => {
-    await use(async ({ id, spawn }, directory, program = trap) => {
+    await use(async (shell, directory, program = trap) => {
       const file = `${path.basename(directory)}.cjs`;
-      await client.browsers.fs.writeFile(id, Buffer.from(program), { path: `/home/user/${file}` });
-      const started = await spawn(`${process.execPath} ${file} ${directory} ${outside.directory}`);
-      await reading(client.browsers.process.stdoutStream(id, started)).until('set');
+      await client.browsers.fs.writeFile(shell.id, Buffer.from(program), { path: `/home/user/${file}` });
+      const started = await shell.spawn(`${process.execPath} ${file} ${directory} ${outside.directory}`);
+      await reading(client.browsers.process.stdoutStream(shell.id, started)).until('set');
     });
   },
 });
@@ -140,7 +140,6 @@ test('no program redirects root while it loads extensions', async ({
   client,
   newShell: shell,
   directoryOf,
-  outside,
   trapIn,
 }) => {
   const many = Array.from({ length: files }, (_, i) => ({ name: `more/${i}.js`, content: '' }));

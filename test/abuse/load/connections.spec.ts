@@ -73,24 +73,24 @@ const post = 'POST /body HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 100\r\n\
 const refused = 'POST /refused HTTP/1.1\r\nHost: 127.0.0.1\r\n';
 
 /** What clients send at first, and what they then send again and again. Each is too slow. */
-const slowClients: Record<string, { first: string; then?: string; everyMs?: number }> = {
+const slowClients: Record<string, { first: string; more?: string; everyMs?: number }> = {
   'sends nothing': { first: '' },
   'sends a part of a request line': { first: 'GET / HT' },
-  'sends headers byte by byte': { first: 'GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ', then: 'x', everyMs: 100 },
+  'sends headers byte by byte': { first: 'GET /wait HTTP/1.1\r\nHost: 127.0.0.1\r\nX: ', more: 'x', everyMs: 100 },
   'sends the first byte of a body': { first: `${post}{` },
-  'sends a body below the lowest rate': { first: post, then: 'x', everyMs: patienceMs / 10 },
+  'sends a body below the lowest rate': { first: post, more: 'x', everyMs: patienceMs / 10 },
   'goes on with a refused body': {
     first: `${refused}Transfer-Encoding: chunked\r\n\r\n`,
-    then: '1\r\nx\r\n',
+    more: '1\r\nx\r\n',
     everyMs: patienceMs / 5,
   },
 };
 
 test('closes connections that send a request, or the body of one, too slowly', async ({ open }) => {
   const left = new Set(Object.keys(slowClients));
-  for (const [name, { first, then, everyMs }] of Object.entries(slowClients)) {
+  for (const [name, { first, more, everyMs }] of Object.entries(slowClients)) {
     const socket = open(first).resume();
-    const trickle = setInterval(() => socket.write(then ?? ''), everyMs);
+    const trickle = more === undefined ? undefined : setInterval(() => socket.write(more), everyMs);
     // Also by a reset: bytes that cross the end of the connection cause one.
     socket.once('close', () => {
       clearInterval(trickle);
