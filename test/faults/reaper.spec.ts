@@ -91,17 +91,19 @@ async function hold(path: string, holder: string, baseURL: string, flush?: strin
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
 test('the reaper destroys a browser that the service granted after its worker had ended', async ({
-  answering,
+  serve,
   ledger,
   reap,
 }) => {
   let looks = 0;
   const released: unknown[] = [];
-  const url = await answering((request) => {
-    if (request.method === 'GET') return looks++ === 0 ? [] : [session];
+  const url = await serve((request, response) => {
+    response.setHeader('content-type', 'application/json');
+    if (request.method === 'GET') return response.end(JSON.stringify(looks++ === 0 ? [] : [session]));
     released.push(request.url);
-    request.on('data', (body: Buffer) => released.push(JSON.parse(body.toString())));
-    return {};
+    return request
+      .on('data', (body: Buffer) => released.push(JSON.parse(body.toString())))
+      .on('end', () => response.end('{}'));
   });
   ledger.append(entryAt(url, { event: 'asked', until: Date.now() + 60_000 }));
   await reap(url);
