@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { processesFile } from '../support/processes/processes.ts';
+import { expectNoProcessWith, processesFile } from '../support/processes/processes.ts';
 import { expect, leasingFrom, test as base } from '../support/runs/fault-runs.ts';
 import type { PlaywrightRun, RunResult } from '../support/runs/playwright-run.ts';
 import { CliProcess } from '../support/service/service-process.ts';
@@ -39,9 +39,12 @@ export const test = base.extend<Fixtures>({
   served: async ({}, use, testInfo) => {
     const directory = testInfo.outputPath('service');
     const env = { PLAYWRIGHT_POOL_API_KEY: leasingFrom('').env.PLAYWRIGHT_POOL_API_KEY };
-    await using service = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env });
-    const url = (await service.firstLine()).replace('listening on ', '');
-    await use({ url, child: service.child, directory });
+    {
+      await using service = new CliProcess(['serve', '--port', '0', '--data-dir', directory], { env });
+      const url = (await service.firstLine()).replace('listening on ', '');
+      await use({ url, child: service.child, directory });
+    }
+    await expectNoProcessWith(directory);
   },
 });
 
