@@ -81,22 +81,6 @@ export function leasingFrom(url: string, { size = 1, via = url, pool = '', more 
   };
 }
 
-/** For the tests of a run: `held(session)` notes that the test holds the browser until the test ends. */
-export const prelude = `
-  import { test as base, expect } from 'playwright-pool';
-  import { appendFileSync, existsSync, writeFileSync } from 'node:fs';
-  import { join } from 'node:path';
-  const here = import.meta.dirname;
-  const note = (session, event) => appendFileSync(join(here, 'held.jsonl'), JSON.stringify({ session, event, pid: process.pid }) + '\\n');
-  const test = base.extend({
-    held: [async ({ page, remote: { session } }, use) => {
-      note(session.id, 'begin');
-      await page.setContent('<p>x</p>');
-      await use();
-      note(session.id, 'end');
-    }, { auto: true }],
-  });`;
-
 /** Expects that no browser had two holders at once. After a killed worker nobody else may get its browser. */
 export function expectOneHolderEach(directory: string): void {
   const holders = new Map<string, number>();
