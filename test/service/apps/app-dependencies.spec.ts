@@ -7,42 +7,33 @@ import { TestClock } from '../../support/service/clock.ts';
 import { manifestsOf, packedClient, packedPackage } from '../../support/runs/packages.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
 import { serve } from '../../support/http/serve.ts';
-import { zipOf } from '../../support/service/uploads.ts';
+import { zipOf, type ZipPart } from '../../support/service/uploads.ts';
 
 /** A project as the templates for the public service make it. */
-const project = [
-  {
-    name: 'index.ts',
-    content: `
-      import Kernel, { type KernelContext } from '@onkernel/sdk';
-      import { open, type Opened } from './session';
-      type Input = { width: number };
-      const kernel = new Kernel();
-      const app = kernel.app('browser-app');
-      app.action<Input, Opened>('open', async (context: KernelContext, payload?: Input): Promise<Opened> => {
-        if (!payload) throw new Error('a width is required');
-        console.log('opening for', context.invocation_id);
-        return await open(kernel, context, payload.width);
-      });
-      app.action('environment', async (context: KernelContext) => process.env.ENTRYPOINT_RELPATH);`,
-  },
-  {
-    name: 'session.ts',
-    content: `
-      import type Kernel from '@onkernel/sdk';
-      import type { KernelContext } from '@onkernel/sdk';
-      export interface Opened { id: string; width: number | undefined }
-      export async function open(kernel: Kernel, { invocation_id }: KernelContext, width: number): Promise<Opened> {
-        const browser = await kernel.browsers.create({ invocation_id, headless: true, viewport: { width, height: 600 } });
-        return { id: browser.session_id, width: browser.viewport?.width };
-      }`,
-  },
-  {
-    name: 'tsconfig.json',
-    content:
-      '{ "compilerOptions": { "target": "ESNext", "module": "Preserve", "moduleResolution": "bundler", "strict": true } }',
-  },
-];
+const project = {
+  'index.ts': `
+    import Kernel, { type KernelContext } from '@onkernel/sdk';
+    import { open, type Opened } from './session';
+    type Input = { width: number };
+    const kernel = new Kernel();
+    const app = kernel.app('browser-app');
+    app.action<Input, Opened>('open', async (context: KernelContext, payload?: Input): Promise<Opened> => {
+      if (!payload) throw new Error('a width is required');
+      console.log('opening for', context.invocation_id);
+      return await open(kernel, context, payload.width);
+    });
+    app.action('environment', async (context: KernelContext) => process.env.ENTRYPOINT_RELPATH);`,
+  'session.ts': `
+    import type Kernel from '@onkernel/sdk';
+    import type { KernelContext } from '@onkernel/sdk';
+    export interface Opened { id: string; width: number | undefined }
+    export async function open(kernel: Kernel, { invocation_id }: KernelContext, width: number): Promise<Opened> {
+      const browser = await kernel.browsers.create({ invocation_id, headless: true, viewport: { width, height: 600 } });
+      return { id: browser.session_id, width: browser.viewport?.width };
+    }`,
+  'tsconfig.json':
+    '{ "compilerOptions": { "target": "ESNext", "module": "Preserve", "moduleResolution": "bundler", "strict": true } }',
+};
 
 test("the hosted service's SDK deploys and invokes a TypeScript project with a lockfile @long", async ({}, testInfo) => {
   test.setTimeout(120_000);
@@ -50,7 +41,7 @@ test("the hosted service's SDK deploys and invokes a TypeScript project with a l
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
   const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
   const zip = await zipOf([
-    ...project,
+    ...partsOf(project),
     ...manifestsOf({ '@onkernel/sdk': 'client.tgz' }),
     { name: 'client.tgz', content: await packedClient() },
   ]);
@@ -107,50 +98,42 @@ test('installs the packages of the lockfile without their install scripts, and k
   }
 });
 
-const refused: Record<string, { files: Record<string, string>; reason: RegExp }> = {
-  'has dependencies without a lockfile': {
-    files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}' },
-    reason: /package\.json has dependencies, but there is no lockfile: deploy it with a package-lock\.json/,
-  },
-  'has the lockfile of a tool that is not installed': {
-    files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', 'pnpm-lock.yaml': '' },
-    reason: /pnpm-lock\.yaml needs pnpm, which isn't installed on the service's machine: install it there, or deploy/,
-  },
-  ...Object.fromEntries(
-    Object.entries({ 'yarn.lock': 'yarn', 'bun.lock': 'bun', 'bun.lockb': 'bun' }).map(([lockfile, tool]) => [
-      `has a ${lockfile}, whose tool is not installed`,
-      {
-        files: { 'package.json': '{"dependencies":{"a":"1.0.0"}}', [lockfile]: '' },
-        reason: new RegExp(`${lockfile} needs ${tool}, which isn't installed on the service's machine`),
-      },
-    ]),
-  ),
-  'has a package.json that is not valid JSON': {
-    files: { 'package.json': '{' },
-    reason: /package\.json is not valid JSON/,
-  },
-  "has a lockfile that doesn't fit package.json": {
-    files: {
-      'package.json': '{"dependencies":{"a":"1.0.0"}}',
-      'package-lock.json': '{"lockfileVersion":3,"packages":{}}',
-    },
-    reason: /"npm ci .*" failed: it ended with exit code 1; the log has its output/,
-  },
-};
+const dependencies = { a: '1.0.0' };
+const manifest = { 'package.json': JSON.stringify({ dependencies }) };
 
-for (const [name, { files, reason }] of Object.entries(refused)) {
-  test(`a deployment that ${name} fails and says why${name.includes('tool that') ? '' : ' @long'}`, async ({
-    deploy,
-  }) => {
-    const path = process.env['PATH'];
-    if (name.includes('tool')) process.env['PATH'] = '';
-    const parts = Object.entries(files).map(([file, content]) => ({ name: file, content }));
-    const deployment = await deploy(appOf({ get: '() => 1' }), { files: parts });
-    process.env['PATH'] = path;
-    expect(deployment).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
-    expect(deployment.status_reason).toMatch(/^its dependencies could not be installed: /);
+/** The files of a deployment, and the reason that the service gives for its failure. */
+const refused: [files: Record<string, string>, reason: RegExp][] = [
+  [manifest, /package\.json has dependencies, but there is no lockfile: deploy it with a package-lock\.json/],
+  [
+    { ...manifest, 'pnpm-lock.yaml': '' },
+    /pnpm-lock\.yaml needs pnpm, which isn't installed on the service's machine: install it there, or deploy/,
+  ],
+  [{ ...manifest, 'yarn.lock': '' }, /yarn.lock needs yarn, which isn't installed on the service's machine/],
+  [{ ...manifest, 'bun.lock': '' }, /bun.lock needs bun, which isn't installed on the service's machine/],
+  [{ ...manifest, 'bun.lockb': '' }, /bun.lockb needs bun, which isn't installed on the service's machine/],
+  [{ 'package.json': '{' }, /package\.json is not valid JSON/],
+];
+
+test('a deployment without a usable lockfile or its tool fails and says why', async ({ deploy }) => {
+  const path = process.env['PATH'];
+  process.env['PATH'] = '';
+  const deployments = refused.map(async ([files, reason], index) => {
+    const failed = await deploy(appOf({ get: '() => 1' }), { version: `${index}`, files: partsOf(files) });
+    expect(failed).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
+    expect(failed.status_reason).toMatch(/^its dependencies could not be installed: /);
   });
-}
+  await Promise.all(deployments).finally(() => (process.env['PATH'] = path));
+});
+
+test("a deployment fails if its lockfile doesn't fit package.json @long", async ({ deploy }) => {
+  const files = partsOf({ ...manifest, 'package-lock.json': '{"lockfileVersion":3,"packages":{}}' });
+  const { status, status_reason } = await deploy(appOf({ get: '() => 1' }), { files });
+  expect(status).toBe('failed');
+  expect(status_reason).toMatch(
+    /^its dependencies could not be installed: "npm ci .*" failed: it ended with exit code 1/,
+  );
+  expect(status_reason).toContain('; the log has its output');
+});
 
 test('ends an installation that takes longer than ten minutes @long', async ({}, testInfo) => {
   const clock = new TestClock();
@@ -158,15 +141,8 @@ test('ends an installation that takes longer than ten minutes @long', async ({},
   const server = createServer(() => {});
   await using silent = await serve(server);
   const asked = once(server, 'request');
-  const url = `${silent.url}/a.tgz`;
-  const dependencies = { a: '1.0.0' };
-  const packages = { '': { dependencies }, 'node_modules/a': { version: '1.0.0', resolved: url } };
-  const { id } = await deployed(client, appOf({ get: '() => 1' }), {
-    files: [
-      { name: 'package.json', content: JSON.stringify({ dependencies }) },
-      { name: 'package-lock.json', content: JSON.stringify({ lockfileVersion: 3, packages }) },
-    ],
-  });
+  const files = lockedTo('a', { version: '1.0.0', resolved: `${silent.url}/a.tgz` });
+  const { id } = await deployed(client, appOf({ get: '() => 1' }), { files });
   await asked;
   clock.advance(600_000);
   expect(await started(client, id)).toMatchObject({
@@ -182,26 +158,30 @@ test('installs packages of the public registry @long', async ({ client, deploy, 
     () => false,
   );
   test.skip(!isOnline, `${registry} does not answer`);
-  const dependencies = { 'is-number': '7.0.0' };
-  const packages = {
-    '': { dependencies },
-    'node_modules/is-number': {
-      version: '7.0.0',
-      resolved: `${registry}/-/is-number-7.0.0.tgz`,
-      integrity: 'sha512-41Cifkg6e8TylSpdtTpeLVMqvSBEVzTttHvERD741+pnZ8ANv0004MRL43QKPDlK9cGvNp6NZWZUBlbGXYxxng==',
-    },
-  };
-  const files = [
-    { name: 'package.json', content: JSON.stringify({ dependencies }) },
-    { name: 'package-lock.json', content: JSON.stringify({ lockfileVersion: 3, packages }) },
-  ];
-  const { id, status, status_reason } = await deploy(
-    appOf({ get: '(text) => isNumber(text)' }, "import isNumber from 'is-number';"),
-    { files },
-  );
+  const files = lockedTo('is-number', {
+    version: '7.0.0',
+    resolved: `${registry}/-/is-number-7.0.0.tgz`,
+    integrity: 'sha512-41Cifkg6e8TylSpdtTpeLVMqvSBEVzTttHvERD741+pnZ8ANv0004MRL43QKPDlK9cGvNp6NZWZUBlbGXYxxng==',
+  });
+  const source = appOf({ get: '(text) => isNumber(text)' }, "import isNumber from 'is-number';");
+  const { id, status, status_reason } = await deploy(source, { files });
   expect(status, status_reason).toBe('running');
   expect((await invoke('get', '5')).output).toBe('true');
   await client.deployments.delete(id);
   const events = await collect(client.deployments.follow(id));
   expect(events.map(({ message }) => message).join('\n')).toContain('npm http fetch GET 200');
 });
+
+function partsOf(files: Record<string, string>): ZipPart[] {
+  return Object.entries(files).map(([name, content]) => ({ name, content }));
+}
+
+/** The package.json and the lockfile of a project that needs one package. */
+function lockedTo(name: string, entry: { version: string; resolved: string; integrity?: string }): ZipPart[] {
+  const project = { dependencies: { [name]: entry.version } };
+  const packages = { '': project, [`node_modules/${name}`]: entry };
+  return partsOf({
+    'package.json': JSON.stringify(project),
+    'package-lock.json': JSON.stringify({ lockfileVersion: 3, packages }),
+  });
+}

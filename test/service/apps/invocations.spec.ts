@@ -6,22 +6,16 @@ import { processesWith } from '../../support/processes/processes.ts';
 import { zipOf } from '../../support/service/uploads.ts';
 
 /** Begins an invocation and waits until it says that it runs. */
-async function begun(client: Client, action_name: string, payload?: unknown): Promise<string> {
-  const { id } = await client.invocations.create({
-    app_name: 'app',
-    action_name,
-    async: true,
-    ...(payload !== undefined && { payload: JSON.stringify(payload) }),
-  });
+async function begun(client: Client, action_name: string, options: object = {}): Promise<string> {
+  const { id } = await client.invocations.create({ app_name: 'app', action_name, async: true, ...options });
   for await (const event of client.invocations.follow(id)) {
     if (event.event === 'log') return id;
   }
   throw new Error('it ended without a word');
 }
 
-const waiting = appOf({
-  wait: "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }",
-});
+/** An action that says that it runs, and waits much longer than a test. */
+const wait = "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }";
 
 test('an action gets its payload and context, and its result is the output @long', async ({
   client,
@@ -39,45 +33,39 @@ test('an action gets its payload and context, and its result is the output @long
     }),
     { version: 'latest' },
   );
+  const app = { app_name: 'app', version: 'latest' };
   const added = await invoke('add', { a: 1, b: 2 });
-  expect(added).toMatchObject({
-    status: 'succeeded',
-    output: '3',
-    payload: '{"a":1,"b":2}',
-    version: 'latest',
-    app_name: 'app',
-  });
+  expect(added).toMatchObject({ ...app, status: 'succeeded', output: '3', payload: '{"a":1,"b":2}' });
   expect(Date.parse(added.finished_at!)).toBeGreaterThanOrEqual(Date.parse(added.started_at));
   const nothing = await invoke('nothing');
   expect(nothing.status).toBe('succeeded');
   expect(nothing).not.toHaveProperty('output');
   expect(nothing).not.toHaveProperty('payload');
   const { id, output } = await invoke('context');
-  expect(JSON.parse(output!)).toEqual({
-    invocation_id: id,
-    app_name: 'app',
-    version: 'latest',
-    action_name: 'context',
-  });
+  expect(JSON.parse(output!)).toEqual({ ...app, invocation_id: id, action_name: 'context' });
 
-  expect(await invoke('fail')).toMatchObject({ status: 'failed', status_reason: 'RangeError: too far' });
-  expect(await invoke('loop')).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(/circular/) });
-  expect(await invoke('leave')).toMatchObject({
-    status: 'failed',
-    status_reason: 'its process ended with exit code 3',
-  });
+  for (const [action, status_reason] of [
+    ['fail', 'RangeError: too far'],
+    ['loop', expect.stringMatching(/circular/)],
+    ['leave', 'its process ended with exit code 3'],
+  ] as const)
+    expect(await invoke(action)).toMatchObject({ status: 'failed', status_reason });
   await expect(invoke('unknown')).rejects.toThrow(/404.*no action unknown; its actions are: add, nothing/);
 
   const named = async (query: Parameters<Client['invocations']['list']>[0]) =>
     (await collect(client.invocations.list(query))).map(({ action_name }) => action_name);
-  expect(await named({ limit: 2 })).toEqual(['leave', 'loop', 'fail', 'context', 'nothing', 'add']);
-  expect(await named({ status: 'failed' })).toEqual(['leave', 'loop', 'fail']);
-  expect(await named({ action_name: 'add', app_name: 'app', version: 'latest', deployment_id })).toEqual(['add']);
-  expect(await named({ query: 'CONT' })).toEqual(['context']);
-  expect(await named({ query: id })).toEqual(['context']);
-  expect(await named({ since: '1h30m' })).toHaveLength(6);
-  expect(await named({ since: new Date(Date.now() + 60_000).toISOString() })).toEqual([]);
-  expect(await named({ version: '2' })).toEqual([]);
+  const all = ['leave', 'loop', 'fail', 'context', 'nothing', 'add'];
+  for (const [query, found] of [
+    [{ limit: 2 }, all],
+    [{ status: 'failed' }, all.slice(0, 3)],
+    [{ ...app, action_name: 'add', deployment_id }, ['add']],
+    [{ query: 'CONT' }, ['context']],
+    [{ query: id }, ['context']],
+    [{ since: '1h30m' }, all],
+    [{ since: new Date(Date.now() + 60_000).toISOString() }, []],
+    [{ version: '2' }, []],
+  ] as const)
+    expect(await named(query)).toEqual(found);
   await expect(named({ since: 'yesterday' })).rejects.toThrow(
     /400.*since: must be an RFC 3339 timestamp, or a duration/,
   );
@@ -98,7 +86,9 @@ test('an action gets a temporary API key of its project until it ends @long', as
   );
   process.env['SERVICE_SECRET'] = 'x';
   await deploy(source);
-  const { id: deploymentId } = await deployedIn(client, source, there);
+  const file = await zipOf([{ name: 'index.mjs', content: source }]);
+  const deployment = { file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } };
+  const { id: deploymentId } = await client.deployments.create(deployment, there);
   await expect
     .poll(async () => (await client.deployments.retrieve(deploymentId, there)).status, { timeout: 30_000 })
     .toBe('running');
@@ -111,24 +101,6 @@ test('an action gets a temporary API key of its project until it ends @long', as
   expect({ token, secrets }).toEqual({ token: 'abc', secrets: [] });
   const answer = await service.call('GET', '/browsers', undefined, { authorization: `Bearer ${String(key)}` });
   expect(answer.status).toBe(401);
-});
-
-test('an invocation succeeds even if its temporary API key is deleted meanwhile', async ({ client, deploy }) => {
-  await deploy(
-    appOf({
-      work: `async () => {
-        console.log('working');
-        const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };
-        while ((await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', { headers })).status !== 401);
-        return 'done';
-      }`,
-    }),
-  );
-  const id = await begun(client, 'work');
-  const [key] = await collect(client.apiKeys.list({ name: `invocation ${id}` }));
-  await client.apiKeys.delete(key!.id);
-  const events = await collect(client.invocations.follow(id));
-  expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
 });
 
 test("browsers that are created with an invocation's id end with that invocation @long", async ({ client, deploy }) => {
@@ -151,7 +123,7 @@ test("browsers that are created with an invocation's id end with that invocation
   expect(created.status).toBe('succeeded');
   await expect(client.browsers.retrieve(JSON.parse(created.output!) as string)).rejects.toThrow(/404/);
 
-  const id = await begun(client, 'browse', { wait: true });
+  const id = await begun(client, 'browse', { payload: '{"wait":true}' });
   const { browsers } = await client.invocations.listBrowsers(id);
   expect(browsers).toHaveLength(1);
   await client.invocations.deleteBrowsers(id);
@@ -182,34 +154,43 @@ test('ends a list page early if payloads and outputs are large @long', async ({ 
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('limits invocations, which end with their call or deployment', async ({
+test('limits invocations, which end with their call or deployment, but not with their API key', async ({
   client,
   deploy,
   service: { call },
 }, testInfo) => {
-  const { id: deploymentId } = await deploy(waiting);
-  const wait = { app_name: 'app', action_name: 'wait', async: true };
+  const work = `async () => {
+    console.log('working');
+    const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };
+    while ((await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', { headers })).status !== 401);
+    return 'done';
+  }`;
+  const { id: deploymentId } = await deploy(appOf({ wait, work }));
+  const invocation = { app_name: 'app', action_name: 'wait', async: true };
   const [project] = await collect(client.projects.list());
   await client.projects.limits.update(project!.id, { max_concurrent_invocations: 1 });
-  const running = await begun(client, 'wait');
-  const more = client.invocations.create(wait, { maxRetries: 0 });
+  const working = await begun(client, 'work');
+  const more = client.invocations.create(invocation, { maxRetries: 0 });
   await expect(more).rejects.toThrow(/429 rate_limited: 1 invocations of the project are running/);
-  const { headers } = await call('POST', '/invocations', wait);
+  const { headers } = await call('POST', '/invocations', invocation);
   expect(Object.fromEntries(headers)).toMatchObject({ 'x-ratelimit-limit': '1', 'x-ratelimit-remaining': '0' });
-  await client.invocations.update(running, { status: 'succeeded', output: '1' });
-  expect(await client.invocations.retrieve(running)).toMatchObject({ status: 'succeeded', output: '1' });
-  const next = await client.invocations.create(wait);
+  const [key] = await collect(client.apiKeys.list({ name: `invocation ${working}` }));
+  await client.apiKeys.delete(key!.id);
+  const events = await collect(client.invocations.follow(working));
+  expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
+
+  const next = await client.invocations.create(invocation);
   expect(next.status).toBe('queued');
-  await client.invocations.update(next.id, { status: 'failed' });
+  await client.invocations.update(next.id, { status: 'succeeded', output: '1' });
+  expect(await client.invocations.retrieve(next.id)).toMatchObject({ status: 'succeeded', output: '1' });
 
   const hangUp = new AbortController();
-  client.invocations.create({ ...wait, async: false }, { signal: hangUp.signal }).catch(() => {});
+  client.invocations.create({ ...invocation, async: false }, { signal: hangUp.signal }).catch(() => {});
   const first = async () => (await collect(client.invocations.list()))[0];
   await expect.poll(async () => (await first())?.status, { timeout: 20_000 }).toBe('running');
   hangUp.abort();
-  await expect
-    .poll(async () => (await first())?.status_reason)
-    .toBe('its caller closed the connection before it ended');
+  const reason = async () => (await first())?.status_reason;
+  await expect.poll(reason).toBe('its caller closed the connection before it ended');
 
   const id = await begun(client, 'wait');
   await client.deployments.delete(deploymentId);
@@ -220,8 +201,8 @@ test('limits invocations, which end with their call or deployment', async ({
   await expect.poll(() => processesWith(testInfo.outputPath())).toEqual([]);
 });
 
-/** The actions, and patterns of the reasons for their ends. */
-const harmful: Record<string, [action: string, reason: RegExp]> = {
+/** Actions that the service ends, and the reasons that it gives. */
+const harmful = {
   heap: [
     '() => { const all = []; for (;;) all.push(new Array(100_000).fill(Math.random())); }',
     /ran out of memory: the limit of its JavaScript heap is 512 MiB/,
@@ -237,23 +218,22 @@ const harmful: Record<string, [action: string, reason: RegExp]> = {
     '() => { const all = []; const more = () => { all.push(Buffer.alloc(16 * 1024 * 1024, 1)); setTimeout(more, 5); }; more(); return new Promise(() => {}); }',
     /ran out of memory: the limit of all its processes together is 1024 MiB/,
   ],
-};
+} as const;
 
 for (const [title, names] of [
   ['whose heap grows, or that forks without end,', ['heap', 'forks']],
-  ['whose buffers grow without end', ['buffers']],
+  ['whose buffers grow without end @long', ['buffers']],
 ] as const) {
-  const long = names[0] === 'buffers' ? ' @long' : '';
-  test(`ends an action ${title} with all processes that it started${long}`, async ({ client, deploy, invoke }) => {
-    const actions = names.map((name) => [name, harmful[name]![0]]);
+  test(`ends all processes of an action ${title}`, async ({ client, deploy, invoke }) => {
+    const actions = names.map((name) => [name, harmful[name][0]]);
     await deploy(appOf({ ...Object.fromEntries(actions), fine: '() => 1' }));
-    for (const name of names) {
-      const harm = invoke(name);
-      expect(await invoke('fine')).toMatchObject({ status: 'succeeded', output: '1' });
-      const failed = { status: 'failed', status_reason: expect.stringMatching(harmful[name]![1]) };
-      expect(await harm).toMatchObject(failed);
-      await expect.poll(() => processesWith('sleep 1000')).toEqual([]);
-    }
+    const harms = names.map((name) => invoke(name));
+    expect(await invoke('fine')).toMatchObject({ status: 'succeeded', output: '1' });
+    const reasons = names.map((name) => expect.stringMatching(harmful[name][1]));
+    expect(await Promise.all(harms)).toMatchObject(
+      reasons.map((status_reason) => ({ status: 'failed', status_reason })),
+    );
+    await expect.poll(() => processesWith('sleep 1000')).toEqual([]);
     expect(await collect(client.browsers.list())).toEqual([]);
   });
 }
@@ -263,13 +243,7 @@ test('ends actions at their timeout, even in endless loops, and keeps their reco
   await using client = await startApps(testInfo, { clock });
   const looping = appOf({ loop: "() => { console.log('looping'); for (;;); }" });
   const runningId = (await started(client, (await deployed(client, looping)).id)).id;
-  const { id } = await client.invocations.create({
-    app_name: 'app',
-    action_name: 'loop',
-    async: true,
-    async_timeout_seconds: 10,
-  });
-  for await (const event of client.invocations.follow(id)) if (event.event === 'log') break;
+  const id = await begun(client, 'loop', { async_timeout_seconds: 10 });
   clock.advance(10_000);
   const events = await collect(client.invocations.follow(id));
   expect(events.at(-1)).toMatchObject({
@@ -297,7 +271,7 @@ test('after a restart, deployments run again and interrupted invocations are rep
   let ids: { deployment: string; invocation: string };
   {
     await using client = await startApps(testInfo);
-    const { id: deployment } = await started(client, (await deployed(client, waiting)).id);
+    const { id: deployment } = await started(client, (await deployed(client, appOf({ wait }))).id);
     ids = { deployment, invocation: await begun(client, 'wait') };
   }
   expect(processesWith(testInfo.outputPath())).toEqual([]);
@@ -311,8 +285,3 @@ test('after a restart, deployments run again and interrupted invocations are rep
   expect(events.map(({ message }) => message)).toEqual(['waiting', 'failed: the service has ended']);
   await begun(client, 'wait');
 });
-
-async function deployedIn(client: Client, module: string, options: { headers: Record<string, string> }) {
-  const file = await zipOf([{ name: 'index.mjs', content: module }]);
-  return client.deployments.create({ file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } }, options);
-}
