@@ -2,9 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
-import { startService } from '../../../src/service/service.ts';
 import { collect, expectQueriesRefused, expectRefused } from '../../support/service/organization.ts';
-import { callerOf, dataDirectory } from '../../support/service/service.ts';
+import { dataDirectory, startTestService } from '../../support/service/service.ts';
 import { VaultServer } from '../../support/logins/vault.ts';
 import { items, onePassword, test, token } from '../../support/logins/shop-vault.ts';
 
@@ -80,19 +79,18 @@ test("refuses wrong values with the field's name, and another provider's name", 
   client,
   service: { call },
 }) => {
+  const noAddresses = [
+    'vault',
+    'ftp://a.example',
+    'http://a:b@a.example',
+    'http://a.example/?a=b',
+    'http://a.example/#a',
+  ];
   const changeable = {
     name: ['', 'x'.repeat(256), 'a\0b', 7, null],
     token: ['', 'two words', 'line\nbreak', 'ünïcödé', 'x'.repeat(8193), 7, null],
     cache_ttl_seconds: [-1, 86_401, 1.5, '300', null],
-    address: [
-      'vault',
-      'ftp://a.example',
-      'http://a:b@a.example',
-      'http://a.example/?a=b',
-      'http://a.example/#a',
-      7,
-      null,
-    ],
+    address: [...noAddresses, 7, null],
     unknown: ['x'],
   };
   const rest = onePassword('a');
@@ -185,8 +183,9 @@ test("sends a provider's token to no other address, even if a vault redirects", 
   expect(elsewhere.requests).toEqual([]);
 });
 
-test('gives a vault 10 seconds to answer, from the first to the last byte', async ({ client, clock, vault }) => {
+test('gives a vault 10 seconds to answer, or until the caller hangs up', async ({ client, clock, vault }) => {
   const { id } = await client.credentialProviders.create(onePassword('vault', vault));
+  // From the first to the last byte.
   for (const begin of [false, true]) {
     vault.answer = (_, response) => void (begin && response.write('['));
     const asked = vault.asked();
@@ -198,10 +197,7 @@ test('gives a vault 10 seconds to answer, from the first to the last byte', asyn
   vault.answer = undefined;
   expect(await client.credentialProviders.test(id)).toMatchObject({ success: true });
   expect(clock.pending()).not.toContain(10_000);
-});
 
-test('stops asking a vault when the caller hangs up', async ({ client, vault }) => {
-  const { id } = await client.credentialProviders.create(onePassword('vault', vault));
   const hungUp = new Promise<void>((resolve) => {
     vault.answer = (_, response) => void response.once('close', resolve);
   });
@@ -218,13 +214,13 @@ test("reads a provider's token after a restart, and stores it only encrypted", a
   const directory = dataDirectory(testInfo);
   let path: string;
   {
-    await using service = await startService({ dataDirectory: directory });
-    const answer = await callerOf(service)('POST', '/org/credential_providers', onePassword('vault', vault));
+    await using service = await startTestService({ dataDirectory: directory });
+    const answer = await service.call('POST', '/org/credential_providers', onePassword('vault', vault));
     path = `/org/credential_providers/${answer.body.id}`;
   }
   expect((await readFile(join(directory, 'service.db'))).includes(token)).toBe(false);
-  await using service = await startService({ dataDirectory: directory });
-  expect(await callerOf(service)('POST', `${path}/test`)).toMatchObject({ status: 200, body: { success: true } });
+  await using service = await startTestService({ dataDirectory: directory });
+  expect(await service.call('POST', `${path}/test`)).toMatchObject({ status: 200, body: { success: true } });
 });
 
 /** The answer to `POST …/test` if the provider's vault can't be read. Its error contains the words in this order. */

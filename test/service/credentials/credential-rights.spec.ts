@@ -1,7 +1,7 @@
 import { expect } from '@playwright/test';
 import { LoginSite } from '../../support/logins/login-site.ts';
 import { atStep, carolAt, ended, Logins, test as base } from '../../support/logins/logins.ts';
-import { callerOf } from '../../support/service/service.ts';
+import { callerOf, type TestService } from '../../support/service/service.ts';
 import { VaultServer } from '../../support/logins/vault.ts';
 
 /**
@@ -11,31 +11,22 @@ import { VaultServer } from '../../support/logins/vault.ts';
 const test = base.extend<{
   vault: VaultServer;
   providerId: string;
-  project: { id: string; service: { url: string; apiKey: string; call: ReturnType<typeof callerOf> } };
+  project: { id: string; service: Parameters<typeof Logins.create>[0] };
 }>({
   vault: async ({ site }, use) => {
     const fields = [
       { id: 'username', purpose: 'USERNAME', value: 'carol' },
       { id: 'password', purpose: 'PASSWORD', value: site.password },
     ];
-    const login = (id: string, title: string, ...urls: string[]) => ({
-      id,
+    const items = Object.entries({ Site: [`http://${site.domain}/`], Bank: ['https://bank.example/'], Bare: [] });
+    const logins = items.map(([title, urls]) => ({
+      id: title,
       title,
       category: 'LOGIN',
       urls: urls.map((href) => ({ href })),
       fields,
-    });
-    await using vault = await VaultServer.start('vault-token', [
-      {
-        id: 'v1',
-        name: 'Team',
-        items: [
-          login('i1', 'Site', `http://${site.domain}/`),
-          login('i2', 'Bank', 'https://bank.example/'),
-          login('i3', 'Bare'),
-        ],
-      },
-    ]);
+    }));
+    await using vault = await VaultServer.start('vault-token', [{ id: 'v1', name: 'Team', items: logins }]);
     await use(vault);
   },
   providerId: async ({ service, vault }, use) => {
@@ -50,16 +41,24 @@ const test = base.extend<{
   },
 });
 
-/** A login that asks a person for both values. */
-const nothingTyped = { fields: [{ ref: 'username' }, { ref: 'password' }] };
+/** Starts a login, and expects it to ask a person for both values. */
+async function expectNothingTyped(connection: Logins) {
+  const { stream } = await connection.login();
+  const asked = { fields: [{ ref: 'username' }, { ref: 'password' }] };
+  expect(await atStep(stream, 'AWAITING_INPUT')).toMatchObject(asked);
+  return stream;
+}
+
+/** Starts a login, and expects it to succeed without a person. */
+async function expectLogin(connection: Logins): Promise<void> {
+  expect((await ended((await connection.login()).stream)).flow_status).toBe('SUCCESS');
+}
 
 test("a project's key can use only granted providers @long", async ({ service, site, providerId, project }) => {
   const { call } = project.service;
   const connection = carolAt(site.domain);
-  const refused = {
-    status: 400,
-    body: { details: [{ message: expect.stringMatching(/^credential: .*project_ids/) }] },
-  };
+  const message = expect.stringMatching(/^credential: .*project_ids/);
+  const refused = { status: 400, body: { details: [{ message }] } };
   for (const credential of [
     { provider: 'vault', path: 'Team/Bank' },
     { provider: 'vault', path: 'Team/Site' },
@@ -67,38 +66,35 @@ test("a project's key can use only granted providers @long", async ({ service, s
   ]) {
     expect(await call('POST', '/auth/connections', { ...connection, credential })).toMatchObject(refused);
   }
-  const carol = await Logins.create(project.service as never, connection);
+  const carol = await Logins.create(project.service, connection);
   const credential = { provider: 'vault', auto: true };
   expect(await call('PATCH', carol.path, { credential })).toMatchObject(refused);
 
   await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [project.id] });
   expect((await call('PATCH', carol.path, { credential })).status).toBe(200);
-  expect((await ended((await carol.login()).stream)).flow_status).toBe('SUCCESS');
+  await expectLogin(carol);
 
   // The organization takes its grant back.
   await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [] });
   site.sessions.clear();
-  expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
+  await expectNothingTyped(carol);
 });
 
-test("a project's key can't send a vault's items to any site", async ({ service, site, providerId, project }) => {
-  await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [project.id] });
-  const refused = ['Bank', 'Bare', 'None'].map(async (item) => {
-    const connection = carolAt(site.domain, {
-      profile_name: `carol-${item}`,
-      credential: { provider: 'vault', path: `Team/${item}` },
-    });
-    const carol = await Logins.create(project.service as never, connection);
-    expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT'), item).toMatchObject(nothingTyped);
-    await project.service.call('DELETE', carol.path);
+for (const [item, more] of [
+  ['of another site', { credential: { provider: 'vault', path: 'Team/Bank' } }],
+  ['without a site @long', { credential: { provider: 'vault', path: 'Team/Bare' } }],
+  ['that is missing @long', { credential: { provider: 'vault', path: 'Team/None' } }],
+  // The item matches the connection's domain.
+  ['to a login form on another site @long', { credential: { provider: 'vault', auto: true }, isAside: true }],
+] as const) {
+  test(`a project's key can't send a vault's item ${item}`, async ({ service, site, providerId, project }) => {
+    await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [project.id] });
+    const { isAside = false, credential } = { isAside: false, ...more };
+    const connection = carolAt(isAside ? site.otherDomain : site.domain, { domain: site.domain, credential });
+    await expectNothingTyped(await Logins.create(project.service, connection));
+    expect(site.attempts).toBe(0);
   });
-  await Promise.all(refused);
-  // The item matches this domain, but not the site where the login leads.
-  const aside = { ...carolAt(site.otherDomain), domain: site.domain, credential: { provider: 'vault', auto: true } };
-  const carol = await Logins.create(project.service as never, aside);
-  expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
-  expect(site.attempts).toBe(0);
-});
+}
 
 test("an organization key may let an auth connection use another site's item, but only on the connection's domain @long", async ({
   service,
@@ -112,8 +108,8 @@ test("an organization key may let an auth connection use another site's item, bu
   const credential = { provider: 'vault', path: 'Team/Bare' };
   const wanted = carolAt(site.domain, { credential });
   const { body: connection } = await service.call('POST', '/auth/connections', wanted, inProject);
-  const carol = new Logins(project.service as never, connection.id);
-  expect((await ended((await carol.login()).stream)).flow_status).toBe('SUCCESS');
+  const carol = new Logins(project.service, connection.id);
+  await expectLogin(carol);
 
   const elsewhere = evil.otherDomain;
   const led = { login_url: `http://${elsewhere}/login`, allowed_domains: [elsewhere] };
@@ -121,19 +117,19 @@ test("an organization key may let an auth connection use another site's item, bu
   // It may not choose the same item again itself.
   expect((await project.service.call('PATCH', carol.path, { credential })).status).toBe(400);
   site.sessions.clear();
-  expect(await atStep((await carol.login()).stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
+  await expectNothingTyped(carol);
   expect(evil.attempts).toBe(0);
 });
 
-test('types and stores a credential only for its own domain', async ({ service, site, clock }) => {
-  const elsewhere = site.otherDomain;
-  const values = { username: 'carol', password: site.password };
-  await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values });
-  const connection = carolAt(elsewhere, { credential: { name: 'mine' } });
-  const carol = await Logins.create(service, connection);
-  const { stream } = await carol.login();
-  expect(await atStep(stream, 'AWAITING_INPUT')).toMatchObject(nothingTyped);
+test('types a credential only on its own domain', async ({ service, site }) => {
+  await expectNothingTyped(await connectionAside(service, site));
   expect(site.attempts).toBe(0);
+});
+
+test('stores a typed credential only for the domain of the login form @long', async ({ service, site, clock }) => {
+  const elsewhere = site.otherDomain;
+  const carol = await connectionAside(service, site);
+  const stream = await expectNothingTyped(carol);
   // A person may still type it there. The credential of the other site doesn't get it.
   expect((await carol.answered(site.password, stream)).flow_status).toBe('SUCCESS');
 
@@ -141,17 +137,23 @@ test('types and stores a credential only for its own domain', async ({ service, 
   site.sessions.clear();
   clock.advance(3600_000);
   await carol.expectStatus('NEEDS_AUTH');
+  const problem = `the login form on http://${elsewhere} isn't on a domain of the stored credential (${site.domain})`;
   expect(await carol.get()).toMatchObject({
     flow_status: 'FAILED',
     error_code: 'domain_not_allowed',
-    error_message: expect.stringContaining(
-      `the login form on http://${elsewhere} isn't on a domain of the stored credential (${site.domain})`,
-    ),
+    error_message: expect.stringContaining(problem),
   });
   expect(site.attempts).toBe(1);
 
   await service.call('DELETE', '/credentials/mine');
-  const aside = await Logins.create(service, { ...carolAt(elsewhere), profile_name: 'aside', domain: site.domain });
+  const aside = await Logins.create(service, carolAt(elsewhere, { profile_name: 'aside', domain: site.domain }));
   await aside.answered(site.password);
   expect((await service.call('GET', '/credentials')).body).toMatchObject([{ domain: elsewhere, has_values: true }]);
 });
+
+/** A connection with a credential of the site, which logs in on the site's other domain. */
+async function connectionAside(service: TestService, site: LoginSite): Promise<Logins> {
+  const values = { username: 'carol', password: site.password };
+  await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values });
+  return await Logins.create(service, carolAt(site.otherDomain, { credential: { name: 'mine' } }));
+}

@@ -3,13 +3,12 @@ import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
 import { totpCode } from '../../../src/service/credentials/totp.ts';
-import { startService } from '../../../src/service/service.ts';
 import { CredentialStore } from '../../../src/service/credentials/credentials.ts';
 import { Secrets } from '../../../src/service/database/secrets.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { collect, expectQueriesRefused, expectRefused, test } from '../../support/service/organization.ts';
 import { openTestDatabase, projectId } from '../../support/runs/project.ts';
-import { callerOf, dataDirectory } from '../../support/service/service.ts';
+import { dataDirectory, startTestService } from '../../support/service/service.ts';
 
 const names = (items: { name: string }[]) => items.map(({ name }) => name);
 
@@ -128,25 +127,14 @@ test("refuses wrong values of a credential with the field's name", async ({ clie
   expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
 });
 
-test('credential names are unique within a project', async ({ client, callWith, service }) => {
-  const shop = callWith(service.apiKey, (await client.projects.create({ name: 'shop' })).id);
-  const body = { name: 'ann', domain: 'a.example', values: { password: 'one' } };
-  await client.credentials.create(body);
-  const taken = { status: 409, body: { code: 'conflict', message: expect.stringContaining('ann') } };
-  expect(await service.call('POST', '/credentials', body)).toMatchObject(taken);
-  expect(await shop('POST', '/credentials', body)).toMatchObject({ status: 201 });
-  await shop('POST', '/credentials', { ...body, name: 'bob' });
-  const changes = { name: 'ann', values: { pin: '1' }, totp_secret: secret };
-  expect(await shop('PATCH', '/credentials/bob', changes)).toMatchObject(taken);
-  const unchanged = { value_keys: ['password'], has_totp_secret: false };
-  expect((await shop('GET', '/credentials/bob')).body).toMatchObject(unchanged);
-  expect(await shop('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
-});
-
-test('a credential belongs to its project: every other project gets 404', async ({ client, callWith, service }) => {
+test('a credential belongs to its project: its name is unique there, and other projects get 404', async ({
+  client,
+  callWith,
+  service,
+}) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
-  const ann = { name: 'ann', domain: 'a.example', values: {}, totp_secret: secret };
+  const ann = { name: 'ann', domain: 'a.example', values: { password: 'one' }, totp_secret: secret };
   const { body } = await inShop('POST', '/credentials', ann);
   for (const id of [body.id, 'ann']) {
     for (const [method, path, sent] of [
@@ -163,6 +151,16 @@ test('a credential belongs to its project: every other project gets 404', async 
   expect((await inShop('GET', '/credentials')).body).toHaveLength(1);
   const { key } = await client.apiKeys.create({ name: 'blog', project_id: blog!.id });
   expect(await callWith(key)('GET', '/credentials/ann')).toMatchObject({ status: 404 });
+
+  const taken = { status: 409, body: { code: 'conflict', message: expect.stringContaining('ann') } };
+  expect(await inShop('POST', '/credentials', ann)).toMatchObject(taken);
+  expect(await inBlog('POST', '/credentials', ann)).toMatchObject({ status: 201 });
+  await inBlog('POST', '/credentials', { ...ann, name: 'bob', totp_secret: undefined });
+  const changes = { name: 'ann', values: { pin: '1' }, totp_secret: secret };
+  expect(await inBlog('PATCH', '/credentials/bob', changes)).toMatchObject(taken);
+  const unchanged = { value_keys: ['password'], has_totp_secret: false };
+  expect((await inBlog('GET', '/credentials/bob')).body).toMatchObject(unchanged);
+  expect(await inBlog('PATCH', '/credentials/bob', { name: 'bob' })).toMatchObject({ status: 200 });
 });
 
 test('one-time codes follow RFC 6238', () => {
@@ -184,12 +182,8 @@ test('storing a secret returns its code, which changes every 30 seconds', async 
   clock.jump(1_111_111_109_000 - clock.now());
   const created = await client.credentials.create({ ...ann, totp_secret: 'gezd gnbv-gy3tqojq GEZDGNBVGY3TQOJQ' });
   const expires_at = '2005-03-18T01:58:30.000Z';
-  expect(created).toMatchObject({
-    has_totp_secret: true,
-    has_values: false,
-    totp_code: '081804',
-    totp_code_expires_at: expires_at,
-  });
+  const first = { totp_code: '081804', totp_code_expires_at: expires_at };
+  expect(created).toMatchObject({ ...first, has_totp_secret: true, has_values: false });
   expect(await client.credentials.retrieve('ann')).not.toHaveProperty('totp_code');
   expect(await client.credentials.update('ann', { name: 'ann' })).not.toHaveProperty('totp_code');
   expect(await client.credentials.totpCode('ann')).toEqual({ code: '081804', expires_at });
@@ -207,13 +201,9 @@ test('storing a secret returns its code, which changes every 30 seconds', async 
 
 test('reads stored credentials after a restart, and stores none of their values in plain text', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
-  const open = async () => {
-    const service = await startService({ dataDirectory: directory });
-    return { call: callerOf(service), [Symbol.asyncDispose]: () => service.close() };
-  };
   const secrets = { password: 'correct horse battery staple', note: 'ünïcödé\0 note of mine', token: 'pat_0123456789' };
   {
-    await using first = await open();
+    await using first = await startTestService({ dataDirectory: directory });
     expect(await readdir(directory)).not.toContain('secrets-key');
     const body = { name: 'ann', domain: 'a.example', values: secrets, totp_secret: secret };
     expect(await first.call('POST', '/credentials', body)).toMatchObject({ status: 201 });
@@ -224,18 +214,18 @@ test('reads stored credentials after a restart, and stores none of their values 
     expect(await filesWith(directory, all)).toEqual([]);
   }
   expect(await filesWith(directory, [...Object.values(secrets), secret])).toEqual([]);
-  await using second = await open();
+  await using second = await startTestService({ dataDirectory: directory });
   expect((await second.call('GET', '/credentials/ann')).body).toMatchObject({ value_keys: Object.keys(secrets) });
   expect(await second.call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });
 
 test('reports a stored secret whose encryption key is lost, and accepts a new secret', async ({}, testInfo) => {
   const directory = dataDirectory(testInfo);
-  const start = async () => await startService({ dataDirectory: directory });
+  const start = async () => await startTestService({ dataDirectory: directory });
   {
     await using service = await start();
     const ann = { name: 'ann', domain: 'a.example', values: { password: 'one' }, totp_secret: secret };
-    expect((await callerOf(service)('POST', '/credentials', ann)).status).toBe(201);
+    expect((await service.call('POST', '/credentials', ann)).status).toBe(201);
   }
   const file = join(directory, 'secrets-key');
   for (const [damage, problem] of [
@@ -244,18 +234,17 @@ test('reports a stored secret whose encryption key is lost, and accepts a new se
   ] as const) {
     await damage();
     await using service = await start();
-    const call = callerOf(service);
+    const { call } = service;
     const kept = { value_keys: ['password'], has_totp_secret: true };
     expect((await call('GET', '/credentials/ann')).body).toMatchObject(kept);
     const unavailable = { status: 503, body: { code: 'unavailable', message: expect.stringContaining(problem) } };
     expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject(unavailable);
   }
   await using service = await start();
-  const call = callerOf(service);
+  const { call } = service;
   await call('POST', '/credentials', { name: 'bob', domain: 'a.example', values: { password: 'two' } });
-  expect((await call('GET', '/credentials/ann/totp-code')).body).toMatchObject({
-    message: expect.stringContaining('has another key'),
-  });
+  const { message } = (await call('GET', '/credentials/ann/totp-code')).body;
+  expect(message).toContain('has another key');
   await call('PATCH', '/credentials/ann', { totp_secret: secret });
   expect(await call('GET', '/credentials/ann/totp-code')).toMatchObject({ status: 200 });
 });

@@ -1,10 +1,10 @@
 import { queryObjects } from 'node:v8';
 import Libsql from 'libsql';
 import { expect } from '@playwright/test';
-import { callerOf, dataDirectory, test } from '../../support/service/service.ts';
+import { dataDirectory, startTestService, test } from '../../support/service/service.ts';
+import { expectRefused } from '../../support/service/organization.ts';
 import { onePassword } from '../../support/logins/shop-vault.ts';
 import { LoginFlow } from '../../../src/service/logins/flow/flow.ts';
-import { startService } from '../../../src/service/service.ts';
 
 const ann = { domain: 'shop.example', profile_name: 'ann' };
 
@@ -98,27 +98,22 @@ test('updates only the given fields of an auth connection', async ({ service: { 
 });
 
 test('refuses wrong fields of an auth connection by their name, and creates nothing', async ({ service: { call } }) => {
-  const cases: [object, RegExp][] = [
-    [{ domain: '' }, /^domain:/],
-    [{ domain: 'https://shop.example' }, /^domain:/],
-    [{ domain: 'shop.example/login' }, /^domain:/],
-    [{ domain: 'shop.example:99999' }, /^domain:/],
-    [{ profile_name: 'a b' }, /^profile_name:/],
-    [{ login_url: 'javascript:1' }, /^login_url:/],
-    [{ health_check_interval: 86_401 }, /^health_check_interval:/],
-    [{ allowed_domains: ['a b'] }, /^allowed_domains\.0:/],
-    [{ credential: { name: 'nothing' } }, /^credential:/],
-    [{ credential: { provider: 'nothing', auto: true } }, /^credential:/],
-    [{ credential: {} }, /^credential/],
-    [{ proxy: { id: 'a', name: 'b' } }, /^proxy:/],
-    [{ proxy: { name: 'nothing' } }, /^proxy:/],
-    [{ no_such_field: 1 }, /^no_such_field:/],
-  ];
-  for (const [fields, message] of cases) {
-    const answer = await call('POST', '/auth/connections', { ...ann, ...fields });
-    const refused = { status: 400, body: { details: [{ message: expect.stringMatching(message) }] } };
-    expect(answer, JSON.stringify(fields)).toMatchObject(refused);
-  }
+  await expectRefused(
+    call,
+    'POST',
+    '/auth/connections',
+    {
+      domain: ['', 'https://shop.example', 'shop.example/login', 'shop.example:99999'],
+      profile_name: ['a b'],
+      login_url: ['javascript:1'],
+      health_check_interval: [86_401],
+      allowed_domains: [['a b']],
+      credential: [{ name: 'nothing' }, { provider: 'nothing', auto: true }, {}],
+      proxy: [{ id: 'a', name: 'b' }, { name: 'nothing' }],
+      no_such_field: [1],
+    },
+    ann,
+  );
   const unknown = { code: 'not_implemented', message: expect.stringContaining('browser_telemetry') };
   const telemetry = { ...ann, browser_telemetry: { enabled: true } };
   expect(await call('POST', '/auth/connections', telemetry)).toMatchObject({ status: 501, body: unknown });
@@ -226,18 +221,7 @@ test('a connection keeps its credential and its provider when these are renamed'
   expect(credentials.slice(2)).toEqual([{ name: 'other' }, { name: 'second' }]);
 });
 
-test('auth connections are kept after a restart of the service', async ({}, testInfo) => {
-  const options = { dataDirectory: dataDirectory(testInfo) };
-  let created: unknown;
-  {
-    await using service = await startService(options);
-    created = (await callerOf(service)('POST', '/auth/connections', ann)).body;
-  }
-  await using service = await startService(options);
-  expect((await callerOf(service)('GET', '/auth/connections')).body).toEqual([created]);
-});
-
-test('reports a login that a killed service interrupted as failed after the next start', async ({}, testInfo) => {
+test('keeps auth connections over a restart, and reports a login that was interrupted as failed', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
   const login = {
     id: 'flow',
@@ -247,28 +231,33 @@ test('reports a login that a killed service interrupted as failed after the next
     startedAt: 1,
     expiresAt: Date.now() + 60_000,
   };
+  let kept: unknown;
   let path: string;
   {
-    await using service = await startService(options);
-    path = `/auth/connections/${(await callerOf(service)('POST', '/auth/connections', ann)).body.id}`;
+    await using service = await startTestService(options);
+    kept = (await service.call('POST', '/auth/connections', { ...ann, profile_name: 'kept' })).body;
+    path = `/auth/connections/${(await service.call('POST', '/auth/connections', ann)).body.id}`;
   }
   const database = new Libsql(`${options.dataDirectory}/service.db`);
-  database.prepare('UPDATE auth_connections SET flow = ?').run(JSON.stringify(login));
+  const update = database.prepare('UPDATE auth_connections SET flow = ? WHERE id = ?');
+  update.run(JSON.stringify(login), path.split('/').at(-1));
   database.close();
-  await using service = await startService(options);
-  const call = callerOf(service);
+  await using service = await startTestService(options);
+  const { call } = service;
   const failed = {
     flow_status: 'FAILED',
     error_code: 'flow_failed',
     error_message: expect.stringContaining('the service ended'),
   };
-  expect((await call('GET', path)).body).toMatchObject(failed);
+  const { body } = await call('GET', path);
+  expect(body).toMatchObject(failed);
+  expect((await call('GET', '/auth/connections')).body).toEqual([body, kept]);
   expect((await call('GET', `${path}/timeline`)).body).toHaveLength(1);
 });
 
 test('keeps only the latest login of each auth connection in memory @long', async () => {
-  await using service = await startService({ maxConcurrentSessions: 0 });
-  const call = callerOf(service);
+  await using service = await startTestService({ maxConcurrentSessions: 0 });
+  const { call } = service;
   const path = `/auth/connections/${(await call('POST', '/auth/connections', ann)).body.id}`;
   const before = queryObjects(LoginFlow, { format: 'count' });
   for (let count = 0; count < 3; count += 1) {

@@ -1,26 +1,24 @@
 import { expect } from '@playwright/test';
-import { startService } from '../../../src/service/service.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
 import { atStep, carolAt, ended, Logins, test } from '../../support/logins/logins.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
-import { callerOf, dataDirectory } from '../../support/service/service.ts';
+import { dataDirectory, startTestService } from '../../support/service/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
 test('reports a wrong password, and ends the login at the third attempt @long', async ({ service, site, carol }) => {
+  const wrong = 'Wrong user name or password.';
   const { stream } = await carol.login();
   for (let attempt = 1; attempt <= 3; attempt += 1) {
     await expect.poll(() => stream.events.at(-1)?.flow_step, { timeout: 30_000 }).toBe('AWAITING_INPUT');
-    if (attempt > 1) expect(stream.events.at(-1)).toMatchObject({ website_error: 'Wrong user name or password.' });
+    if (attempt > 1) expect(stream.events.at(-1)).toMatchObject({ website_error: wrong });
     await carol.submit({ field_values: { username: 'carol', password: `wrong-${attempt}` } });
     await expect.poll(() => site.attempts).toBe(attempt);
-    await expect
-      .poll(() => stream.events.at(-1)?.website_error, { timeout: 30_000 })
-      .toBe('Wrong user name or password.');
+    await expect.poll(() => stream.events.at(-1)?.website_error, { timeout: 30_000 }).toBe(wrong);
   }
   const failed = {
     error_code: 'max_attempts_reached',
-    website_error: 'Wrong user name or password.',
+    website_error: wrong,
     error_message: expect.stringContaining('3 times'),
   };
   expect(await ended(stream)).toMatchObject({ flow_status: 'FAILED', flow_step: 'COMPLETED', ...failed });
@@ -30,7 +28,7 @@ test('reports a wrong password, and ends the login at the third attempt @long', 
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
-test('ends a login that nobody answers, or whose session is deleted', async ({ service, site, clock, carol }) => {
+test('ends a login that nobody answers', async ({ service, site, clock, carol }) => {
   const before = clock.pending().length;
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
@@ -46,11 +44,21 @@ test('ends a login that nobody answers, or whose session is deleted', async ({ s
   await expectNoProcessWith(sessionId!);
   await expect.poll(() => clock.pending().length).toBe(before);
   expect(site.attempts).toBe(0);
+});
 
-  const next = await carol.login();
-  await atStep(next.stream, 'AWAITING_INPUT');
+test('ends a login whose session is deleted, or whose connection while the browser starts @long', async ({
+  service,
+  carol,
+}) => {
+  const { stream } = await carol.login();
+  await atStep(stream, 'AWAITING_INPUT');
   await service.call('DELETE', `/browsers/${(await carol.get()).browser_session_id}`);
-  expect(await ended(next.stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
+  expect(await ended(stream)).toMatchObject({ flow_status: 'FAILED', error_code: 'browser_error' });
+
+  const next = await Logins.create(service, { profile_name: 'carol', domain: 'localhost:1' });
+  await next.login();
+  await service.call('DELETE', next.path);
+  expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
 test('setting the clock forward ends a running login @long', async ({ service, site, clock, carol }) => {
@@ -79,11 +87,6 @@ test('deleting a connection cancels its login, and removes it from lists', async
   expect((await service.call('GET', carol.path)).status).toBe(404);
   expect((await service.call('GET', '/browsers')).body).toEqual([]);
   await expect.poll(() => clock.pending().length).toBe(before);
-  // While its browser starts, too.
-  const next = await Logins.create(service, { profile_name: 'carol', domain: 'localhost:1' });
-  await next.login();
-  await service.call('DELETE', next.path);
-  expect((await service.call('GET', '/browsers')).body).toEqual([]);
 });
 
 test('distinguishes an unreachable site from one that redirects @long', async ({ service, site, carol }) => {
@@ -114,14 +117,14 @@ test('stopping the service ends running logins, and the next one reports them @l
   const options = { dataDirectory: dataDirectory(testInfo) };
   let id: string;
   {
-    await using service = await startService(options);
-    const carol = await Logins.create({ ...service, call: callerOf(service) }, carolAt(site.domain));
+    await using service = await startTestService(options);
+    const carol = await Logins.create(service, carolAt(site.domain));
     await atStep((await carol.login()).stream, 'AWAITING_INPUT');
     ({ id } = carol);
   }
   await expectNoProcessWith(options.dataDirectory);
-  await using service = await startService(options);
-  const carol = new Logins({ ...service, call: callerOf(service) }, id);
+  await using service = await startTestService(options);
+  const carol = new Logins(service, id);
   expect(await carol.get()).toMatchObject({
     flow_status: 'FAILED',
     error_code: 'flow_failed',

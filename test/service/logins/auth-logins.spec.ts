@@ -4,8 +4,7 @@ import { chromium, expect } from '@playwright/test';
 import { atStep, carolAt, ended, Logins, test } from '../../support/logins/logins.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
-import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
-import { startService } from '../../../src/service/service.ts';
+import { dataDirectory, startTestService, type Call, type TestService } from '../../support/service/service.ts';
 
 test.describe.configure({ timeout: 90_000 });
 
@@ -24,21 +23,16 @@ async function shownTo(call: Call, profile: string, url: string): Promise<string
 test('a login with submitted values logs the profile in, and stores the values', async ({ service, site, carol }) => {
   const { stream } = await carol.login();
   const asked = await atStep(stream, 'AWAITING_INPUT');
-  expect(asked).toMatchObject({
+  const { fields = [], discovered_fields = [], ...flow } = asked;
+  expect(flow).toMatchObject({
     flow_status: 'IN_PROGRESS',
     flow_type: 'LOGIN',
     hosted_url: expect.stringContaining('/browser/login?jwt='),
   });
-  expect(asked.fields).toMatchObject([{ type: 'identifier' }, { type: 'password' }]);
-  const { fields = [], discovered_fields = [] } = asked;
+  expect(fields).toMatchObject([{ type: 'identifier' }, { type: 'password' }]);
   expect(discovered_fields.map(({ name }) => name)).toEqual(fields.map(({ id }) => id));
-  expect(await carol.get()).toMatchObject({
-    flow_step: 'AWAITING_INPUT',
-    fields,
-    browser_session_id: expect.any(String),
-    status: 'NEEDS_AUTH',
-  });
-  const { browser_session_id: sessionId } = await carol.get();
+  const { browser_session_id: sessionId, ...shown } = await carol.get();
+  expect(shown).toMatchObject({ flow_step: 'AWAITING_INPUT', fields, status: 'NEEDS_AUTH' });
   expect((await service.call('GET', `/browsers/${sessionId}`)).body).toMatchObject({ profile: { name: 'carol' } });
 
   await carol.submit({ field_values: { [fields[0]!.id]: 'carol', [fields[1]!.id]: site.password } });
@@ -63,11 +57,10 @@ test('a login with submitted values logs the profile in, and stores the values',
     { type: 'login', status: 'SUCCESS', step: 'COMPLETED', browser_session_id: sessionId },
   ]);
   await expectNoProcessWith(sessionId!);
-  expect(await shownTo(service.call, 'carol', `http://${site.domain}/account`)).toContain('Account of carol');
 
   // A follower that comes after the end gets the result.
   expect((await ended(await carol.follow())).flow_status).toBe('SUCCESS');
-  // Somebody who is logged in is asked for nothing.
+  // The profile stays logged in, so the site asks for nothing.
   const again = await carol.login();
   expect(await ended(again.stream)).toMatchObject({ flow_status: 'SUCCESS', flow_type: 'REAUTH' });
   expect(again.stream.events.map(({ flow_step }) => flow_step)).not.toContain('AWAITING_INPUT');
@@ -76,28 +69,23 @@ test('a login with submitted values logs the profile in, and stores the values',
 
 test('asks only for values that are missing, and stores no one-time codes @long', async ({ service, site, carol }) => {
   site.code = '246810';
-  await service.call('POST', '/credentials', {
-    name: 'mine',
-    domain: site.domain,
-    values: { username: 'carol', password: site.password },
-  });
+  const values = { username: 'carol', password: site.password };
+  await service.call('POST', '/credentials', { name: 'mine', domain: site.domain, values });
   await service.call('PATCH', carol.path, { credential: { name: 'mine' } });
   const { stream } = await carol.login();
   const { fields = [] } = await atStep(stream, 'AWAITING_INPUT');
   expect(fields).toMatchObject([{ type: 'code' }]);
   await carol.submit({ fields: { [fields[0]!.id]: '246810' } });
   expect((await ended(stream)).flow_status).toBe('SUCCESS');
-  expect(await carol.get()).toMatchObject({
-    can_reauth: false,
-    can_reauth_reason: 'requires_sms_code',
-    credential: { name: 'mine' },
-  });
+  const cannot = { can_reauth: false, can_reauth_reason: 'requires_sms_code' };
+  expect(await carol.get()).toMatchObject({ ...cannot, credential: { name: 'mine' } });
   expect((await service.call('GET', '/credentials/mine')).body.value_keys.toSorted()).toEqual(['password', 'username']);
 });
 
-test("a login accepts answers to the site's questions only @long", async ({ service, site, carol }) => {
+test("a login accepts answers to the site's questions only @long", async ({ service: { call }, site, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
+  const submit = (body: object) => call('POST', `${carol.path}/submit`, body);
   for (const [body, problem] of [
     [{}, /required/],
     [{ field_values: { username: 'carol' } }, /password .* is required/],
@@ -106,28 +94,18 @@ test("a login accepts answers to the site's questions only @long", async ({ serv
     [{ mfa_option_id: 'sms' }, /does not offer/],
     [{ sso_provider: 'google', mfa_option_id: 'sms' }, /more than one choice: send only one/],
   ] as const) {
-    const answer = await service.call('POST', `${carol.path}/submit`, body);
-    expect(answer, JSON.stringify(body)).toMatchObject({
-      status: 422,
-      body: { code: 'not_asked', message: expect.stringMatching(problem) },
-    });
+    const refused = { status: 422, body: { code: 'not_asked', message: expect.stringMatching(problem) } };
+    expect(await submit(body), JSON.stringify(body)).toMatchObject(refused);
   }
-  expect(await service.call('POST', `${carol.path}/login`, {})).toMatchObject({
-    status: 409,
-    body: { code: 'conflict' },
-  });
+  const conflict = { status: 409, body: { code: 'conflict' } };
+  expect(await call('POST', `${carol.path}/login`, {})).toMatchObject(conflict);
   // Of two answers at once one counts.
-  const answers = await Promise.all(
-    [1, 2].map(() =>
-      service.call('POST', `${carol.path}/submit`, { field_values: { username: 'carol', password: site.password } }),
-    ),
-  );
+  const right = { field_values: { username: 'carol', password: site.password } };
+  const answers = await Promise.all([submit(right), submit(right)]);
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([202, 422]));
   expect((await ended(stream)).flow_status).toBe('SUCCESS');
   expect(site.attempts).toBe(1);
-  expect(await service.call('POST', `${carol.path}/submit`, { field_values: {} })).toMatchObject({
-    body: { code: 'no_active_flow' },
-  });
+  expect(await submit({ field_values: {} })).toMatchObject({ body: { code: 'no_active_flow' } });
 });
 
 test('records a login on demand, and the replay shows it @long', async ({ service, site, carol }) => {
@@ -156,11 +134,8 @@ test('waits for an approval on a phone until it is given or expires @long', asyn
     expect(last.external_action_message).toBeUndefined();
     if (outcome === 'EXPIRED') expect(last.error_code).toBe('external_action_timeout');
   }
-  expect(await carol.get()).toMatchObject({
-    status: 'AUTHENTICATED',
-    can_reauth: false,
-    can_reauth_reason: 'requires_external_action',
-  });
+  const cannot = { can_reauth: false, can_reauth_reason: 'requires_external_action' };
+  expect(await carol.get()).toMatchObject({ ...cannot, status: 'AUTHENTICATED' });
   expect((await service.call('GET', '/credentials')).body).toHaveLength(1);
 });
 
@@ -170,10 +145,8 @@ test('a login succeeds when a person logs in through the live view @long', async
   const { browser_session_id: sessionId } = await carol.get();
   const { body } = await service.call('GET', `/browsers/${sessionId}`);
   const browser = await chromium.connectOverCDP(body.cdp_ws_url);
-  const page = browser
-    .contexts()[0]!
-    .pages()
-    .find((shown) => shown.url().includes(site.domain))!;
+  const pages = browser.contexts()[0]!.pages();
+  const page = pages.find((shown) => shown.url().includes(site.domain))!;
   await page.getByLabel('User name').fill('carol');
   await page.getByLabel('Password').fill(site.password);
   await page.getByRole('button').click();
@@ -184,32 +157,34 @@ test('a login succeeds when a person logs in through the live view @long', async
 
 test('runs two logins of one profile one after the other @long', async ({ service, site, carol }) => {
   using other = await LoginSite.start();
-  // Cookies regard no ports.
-  const elsewhere = other.otherDomain;
-  const second = await Logins.create(service, carolAt(elsewhere));
-  const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
-  await atStep(stream, 'AWAITING_INPUT');
+  const { second, stream, waiting } = await loginTwice(service, carol, other);
   expect(waiting.events.at(-1)).toMatchObject({ flow_step: 'DISCOVERING' });
   expect((await service.call('GET', '/browsers')).body).toHaveLength(1);
   expect((await carol.answered(site.password, stream)).flow_status).toBe('SUCCESS');
   expect((await second.answered(other.password, waiting)).flow_status).toBe('SUCCESS');
-  for (const domain of [site.domain, elsewhere]) {
+  for (const domain of [site.domain, other.otherDomain]) {
     expect(await shownTo(service.call, 'carol', `http://${domain}/account`)).toContain('Account of carol');
   }
 });
 
 test('a login that waits for answers continues after its profile is renamed @long', async ({ service, carol }) => {
   using other = await LoginSite.start();
-  const elsewhere = other.otherDomain;
-  const second = await Logins.create(service, carolAt(elsewhere));
-  const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
-  await atStep(stream, 'AWAITING_INPUT');
+  const { second, waiting } = await loginTwice(service, carol, other);
   await service.call('PATCH', '/profiles/carol', { name: 'dave' });
   await service.call('DELETE', carol.path);
   expect((await second.answered(other.password, waiting)).flow_status).toBe('SUCCESS');
   expect((await service.call('GET', '/profiles')).body).toMatchObject([{ name: 'dave' }]);
-  expect(await shownTo(service.call, 'dave', `http://${elsewhere}/account`)).toContain('Account of carol');
+  expect(await shownTo(service.call, 'dave', `http://${other.otherDomain}/account`)).toContain('Account of carol');
 });
+
+/** Starts a login of carol, and another one of the same profile at another site, which waits for the first. */
+async function loginTwice(service: TestService, carol: Logins, other: LoginSite) {
+  // Cookies regard no ports.
+  const second = await Logins.create(service, carolAt(other.otherDomain));
+  const [{ stream }, { stream: waiting }] = [await carol.login(), await second.login()];
+  await atStep(stream, 'AWAITING_INPUT');
+  return { second, stream, waiting };
+}
 
 test('database, log, events and audit records contain no secret of a login @long', async ({ site }, testInfo) => {
   const secrets = [site.password, 'wrong-horse-battery', '975318'];
@@ -222,9 +197,9 @@ test('database, log, events and audit records contain no secret of a login @long
   const [start, end] = [-1, 1].map((hours) => new Date(Date.now() + hours * 3600_000).toISOString());
   const lastHour = `start=${start}&end=${end}`;
   try {
-    await using service = await startService({ dataDirectory: directory });
-    const call = callerOf(service);
-    const carol = await Logins.create({ ...service, call }, carolAt(site.domain, { record_session: true }));
+    await using service = await startTestService({ dataDirectory: directory });
+    const { call } = service;
+    const carol = await Logins.create(service, carolAt(site.domain, { record_session: true }));
     const { stream, hostedUrl } = await carol.login();
     await atStep(stream, 'AWAITING_INPUT');
     const headers = { 'content-type': 'application/json' };

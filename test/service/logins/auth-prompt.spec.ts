@@ -98,15 +98,10 @@ test("refuses answers that don't fit a login's questions, without repeating thei
     { selected_choice_id: 'c1', mfa_option_id: 'sms' },
   ];
   for (const submission of refused) {
-    let message = '';
-    try {
-      toInput(prompt, submission);
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'not_asked', status: 422 });
-      ({ message } = error as Error);
-    }
-    expect(message, JSON.stringify(submission)).toContain('it asks for: f1, f2, c1, c2, c4');
-    expect(message).not.toContain('hunter-2');
+    const message = /^(?!.*hunter-2).*it asks for: f1, f2, c1, c2, c4/;
+    expect(() => toInput(prompt, submission), JSON.stringify(submission)).toThrow(
+      expect.objectContaining({ code: 'not_asked', status: 422, message: expect.stringMatching(message) }),
+    );
   }
 });
 
@@ -117,11 +112,8 @@ test("a stored credential answers a login's questions with values, an identifier
     ssoProvider: undefined,
     domains: ['example.com'],
   };
-  expect(storedValues(formOf([email, password, shop, code]), stored)).toEqual({
-    f1: 'ann',
-    f2: 'secret',
-    f4: '123456',
-  });
+  const answers = { f1: 'ann', f2: 'secret', f4: '123456' };
+  expect(storedValues(formOf([email, password, shop, code]), stored)).toEqual(answers);
   expect(covers({ f1: 'ann', f2: 'secret' }, formOf([email, password, shop]))).toBe(true);
   expect(covers({ f1: 'ann' }, formOf([email, password]))).toBe(false);
   expect(covers({}, formOf([shop]))).toBe(false);
@@ -132,8 +124,7 @@ test("a stored credential answers a login's questions with values, an identifier
   expect(storedChoice(formOf([], [google]), stored)).toBeUndefined();
   expect(storedChoice(formOf([], [google]), { ...stored, ssoProvider: 'google' })).toBe(google);
   expect(storedChoice(formOf([], [account]), { ...stored, values: { email: 'ANN@example.com' } })).toBe(account);
-  const entered = { values: { f1: 'ann', f2: 'secret', f4: '123456' } };
-  expect(keptValues(formOf([email, password, code]), entered)).toEqual([
+  expect(keptValues(formOf([email, password, code]), { values: answers })).toEqual([
     { ref: 'email', value: 'ann', origin: 'https://example.com' },
     { ref: 'password', value: 'secret', origin: 'https://example.com' },
   ]);

@@ -44,10 +44,8 @@ function formsOf(family: string): (Form & { name: string; results: string[] })[]
 }
 
 for (const family of ['labels', 'structures', 'languages', 'steps', 'applications', 'products', 'further']) {
-  test(`finds the fields and buttons of login forms: ${family}${family === 'steps' ? '' : ' @long'}`, async ({
-    forms,
-    open,
-  }) => {
+  const long = family === 'steps' ? '' : ' @long';
+  test(`finds the fields and buttons of login forms: ${family}${long}`, async ({ forms, open }) => {
     const all = formsOf(family);
     forms.push(...all);
     const rest = [...all.entries()];
@@ -89,18 +87,15 @@ test('reports which fields of login forms were not found @long', async ({ forms,
 
 test('reads hostile login forms in limited time, and only the beginning of long names', async ({ forms, open }) => {
   const marks = '\u0301'.repeat(2000) + '\u0323'.repeat(2000);
+  const accents = `<div><template shadowrootmode="open"><p>${marks}</p></template></div>`;
+  const dots = `<button>${'•'.repeat(158)}</button>`;
   const long = 'abcde '.repeat(10_000);
   const hostile: [what: string, html: string, field: Record<string, unknown>][] = [
     ['a long row of dots', `<p>${'•'.repeat(1000)}</p><label>Code <input></label>`, { label: 'Code' }],
-    [
-      'buttons of dots',
-      `${`<button>${'•'.repeat(158)}</button>`.repeat(10)}<label>Code <input></label>`,
-      { label: 'Code' },
-    ],
+    ['buttons of dots', `${dots.repeat(10)}<label>Code <input></label>`, { label: 'Code' }],
     [
       'accents without letters',
-      `${`<div><template shadowrootmode="open"><p>${marks}</p></template></div>`.repeat(40)}
-        <label>Reason <input></label><label>Answer <input></label>`,
+      `${accents.repeat(40)}<label>Reason <input></label><label>Answer <input></label>`,
       { label: 'Answer' },
     ],
     [

@@ -17,9 +17,8 @@ test('logs in through a dialog on the front page, with a session in local storag
     const refused = asked(await page.submit({ values: { email: 'a@example.com', password: 'wrong' } }));
     expect(refused.website_error).toBe('Wrong password');
   }
-  expect(await page.submit({ values: { email: 'a@example.com', password: 'right' } })).toMatchObject({
-    kind: 'logged_in',
-  });
+  const right = { email: 'a@example.com', password: 'right' };
+  expect(await page.submit({ values: right })).toMatchObject({ kind: 'logged_in' });
 });
 
 test("logs in through a provider's popup that closes itself @long", async ({ open, site }) => {
@@ -35,30 +34,26 @@ test("logs in through a provider's popup that closes itself @long", async ({ ope
   );
   const page = await open({ domain: new URL(url).host, loginUrl: url });
   expect(asked(await page.state()).choices).toMatchObject([{ id: 'google', provider: 'google' }]);
-  expect(asked(await page.submit({ choice_id: 'google' })).fields.map(({ id }) => id)).toEqual([
-    'username',
-    'password',
-  ]);
+  const { fields } = asked(await page.submit({ choice_id: 'google' }));
+  expect(fields.map(({ id }) => id)).toEqual(['username', 'password']);
   expect(await page.submit({ values: { username: 'a', password: 'b' } })).toMatchObject({ kind: 'logged_in' });
 });
 
 test('stops a login form before a redirect sends it to a foreign domain', async ({ open, site }) => {
+  const posting =
+    '<form method="post"><input name="user"><input type="password" name="password"><button>Log in</button></form>';
   let stolen = '';
   const url = await site((request, response) => {
     if (request.headers.host?.startsWith('127.0.0.1')) {
       request.on('data', (chunk) => (stolen += chunk)).on('end', () => response.end());
     } else if (request.method === 'POST') {
       response.writeHead(307, { location: `${url.replace('localhost', '127.0.0.1')}/` }).end();
-    } else
-      html(
-        '<form method="post"><input name="user"><input type="password" name="password"><button>Log in</button></form>',
-      )(request, response);
+    } else html(posting)(request, response);
   });
   const page = await open({ domain: new URL(url).host, loginUrl: url });
   await page.state();
-  await expect(page.submit({ values: { username: 'a', password: 'hush hush' } })).rejects.toMatchObject({
-    code: 'domain_not_allowed',
-  });
+  const submitted = page.submit({ values: { username: 'a', password: 'hush hush' } });
+  await expect(submitted).rejects.toMatchObject({ code: 'domain_not_allowed' });
   expect(stolen).toBe('');
 });
 
@@ -122,15 +117,11 @@ test('throws a clear error for a site that is down, foreign, empty or aborted @l
   });
   const domain = new URL(url).host;
   await expect(open({ domain: 'localhost:9' })).rejects.toMatchObject({ code: 'network_error' });
-  await expect(open({ domain, loginUrl: `${url}/away` })).rejects.toMatchObject({
-    code: 'domain_not_allowed',
-    message: expect.stringContaining('127.0.0.2:9'),
-  });
+  const away = { code: 'domain_not_allowed', message: expect.stringContaining('127.0.0.2:9') };
+  await expect(open({ domain, loginUrl: `${url}/away` })).rejects.toMatchObject(away);
   const broken = await open({ domain, loginUrl: `${url}/broken` });
-  await expect(broken.state()).rejects.toMatchObject({
-    code: 'network_error',
-    message: expect.stringContaining('503'),
-  });
+  const down = { code: 'network_error', message: expect.stringContaining('503') };
+  await expect(broken.state()).rejects.toMatchObject(down);
   const abort = new AbortController();
   const opened = await open({ domain, loginUrl: url, signal: abort.signal });
   const waiting = expect(opened.state()).rejects.toThrow('enough');

@@ -18,47 +18,39 @@ test('finds the login form from the front page, and reports a wrong password @lo
     const refused = asked(await page.submit({ values: { username: 'alice', password: 'mad hatter' } }));
     expect(refused.website_error).toBe('The user name or the password is wrong.');
   }
-  expect(await page.submit({ values: { username: 'alice', password: 'wonderland' } })).toEqual({
-    kind: 'logged_in',
-    url: `${signedIn.url}/`,
-  });
+  const right = { values: { username: 'alice', password: 'wonderland' } };
+  expect(await page.submit(right)).toEqual({ kind: 'logged_in', url: `${signedIn.url}/` });
 
-  const again = await open({ domain: host, loginUrl: `${signedIn.url}/login`, postLoginUrl: `${signedIn.url}/` });
-  expect(await again.state()).toMatchObject({ kind: 'logged_in' });
+  const known = { domain: host, loginUrl: `${signedIn.url}/login`, postLoginUrl: `${signedIn.url}/` };
+  expect(await (await open(known)).state()).toMatchObject({ kind: 'logged_in' });
   await fetch(`${signedIn.url}/drop`, { method: 'POST' });
-  const dropped = await open({ domain: host, loginUrl: `${signedIn.url}/login`, postLoginUrl: `${signedIn.url}/` });
-  expect(await dropped.state()).toMatchObject({ kind: 'asks' });
+  expect(await (await open(known)).state()).toMatchObject({ kind: 'asks' });
 });
 
-test('logs in with two steps, a choice of delivery, a wrong code and the right one @long', async ({
-  signedIn,
-  open,
-}) => {
+test('logs in with two steps, a choice of delivery, a wrong and a right code @long', async ({ signedIn, open }) => {
   const page = await open({ domain: new URL(signedIn.url).host, loginUrl: `${signedIn.url}/two-step` });
+  const submit = async (values: Record<string, string>) => asked(await page.submit({ values }));
   expect(asked(await page.state()).fields).toMatchObject([{ id: 'username' }]);
-  expect(asked(await page.submit({ values: { username: 'nobody' } })).website_error).toBe(
-    'There is no account with this name.',
-  );
-  expect(asked(await page.submit({ values: { username: 'bob' } })).fields).toMatchObject([{ id: 'password' }]);
-  const { choices } = asked(await page.submit({ values: { password: 'builder' } }));
+  expect((await submit({ username: 'nobody' })).website_error).toBe('There is no account with this name.');
+  expect((await submit({ username: 'bob' })).fields).toMatchObject([{ id: 'password' }]);
+  const { choices } = await submit({ password: 'builder' });
   expect(choices).toMatchObject([
     { type: 'mfa_method', mfa_type: 'sms', target: '•••• 42' },
     { type: 'mfa_method', mfa_type: 'email', target: 'b•••@example.com' },
   ]);
   const { fields } = asked(await page.submit({ choice_id: choices[0]!.id }));
   expect(fields).toMatchObject([{ id: 'code', type: 'code', linked_mfa_type: 'sms' }]);
-  expect(asked(await page.submit({ values: { code: '12' } })).website_error).toBe('This code is wrong or has expired.');
+  expect((await submit({ code: '12' })).website_error).toBe('This code is wrong or has expired.');
   const [sent] = await signedIn.inbox();
   expect(await page.submit({ values: { code: /\d{6}/.exec(sent!)![0] } })).toMatchObject({ kind: 'logged_in' });
 });
 
-test('logs in with a one-time code of an authenticator app', async ({ signedIn, open }) => {
+test('logs in with a one-time code of an authenticator app @long', async ({ signedIn, open }) => {
   const page = await open({ domain: new URL(signedIn.url).host, loginUrl: `${signedIn.url}/login` });
   const { fields } = asked(await page.submit({ values: { username: 'carol', password: 'looking glass' } }));
   expect(fields).toMatchObject([{ id: 'code', type: 'totp_code', input_type: 'totp' }]);
-  expect(await page.submit({ values: { code: totpCode('JBSWY3DPEHPK3PXP', Date.now()).code } })).toMatchObject({
-    kind: 'logged_in',
-  });
+  const { code } = totpCode('JBSWY3DPEHPK3PXP', Date.now());
+  expect(await page.submit({ values: { code } })).toMatchObject({ kind: 'logged_in' });
 });
 
 test("opens an identity provider's page only if its domain is allowed @long", async ({ signedIn, open }) => {
@@ -69,10 +61,8 @@ test("opens an identity provider's page only if its domain is allowed @long", as
   const { fields, url } = asked(await page.submit({ choice_id: choices[0]!.id }));
   expect(new URL(url).host).toBe(provider);
   expect(fields.map(({ label }) => label)).toEqual(['Keyring name', 'Keyring password']);
-  expect(await page.submit({ values: { username: 'dave', password: 'griffin' } })).toEqual({
-    kind: 'logged_in',
-    url: `${signedIn.url}/`,
-  });
+  const right = { values: { username: 'dave', password: 'griffin' } };
+  expect(await page.submit(right)).toEqual({ kind: 'logged_in', url: `${signedIn.url}/` });
 
   await fetch(`${signedIn.url}/drop`, { method: 'POST' });
   const strict = await open({ domain: site, loginUrl });
@@ -122,10 +112,8 @@ test('triggers frameworks, fills code boxes one by one, and waits for an approva
   const code = asked(await page.submit({ values: { username: 'queen', password: 'Pä$$ w0rd-パ' } }));
   expect(code.fields).toMatchObject([{ id: 'code', label: 'Enter the code' }]);
   const waiting = await page.submit({ values: { code: '135790' } });
-  expect(waiting).toMatchObject({
-    kind: 'external_action',
-    form: { external_action_message: 'Approve the sign-in on your phone.' },
-  });
+  const form = { external_action_message: 'Approve the sign-in on your phone.' };
+  expect(waiting).toMatchObject({ kind: 'external_action', form });
   expect(await page.changed(AbortSignal.timeout(20_000))).toMatchObject({ kind: 'logged_in' });
 });
 
@@ -151,9 +139,8 @@ test("fills a login form in another site's frame only if that site is allowed @l
   const [domain, otherDomain] = [new URL(url).host, new URL(other).host];
   const strict = await open({ domain, loginUrl: url });
   asked(await strict.state());
-  await expect(strict.submit({ values: { username: 'a', password: 'b' } })).rejects.toMatchObject({
-    code: 'domain_not_allowed',
-  });
+  const submitted = strict.submit({ values: { username: 'a', password: 'b' } });
+  await expect(submitted).rejects.toMatchObject({ code: 'domain_not_allowed' });
   const page = await open({ domain, loginUrl: url, allowedDomains: [otherDomain] });
   await page.state();
   await page
@@ -190,11 +177,9 @@ test('Node prints no leak warning for a login page with many frames @long', asyn
   process.on('warning', note);
   const form =
     '<form><label>User <input></label><label>Password <input type="password"></label><button>Log in</button></form>';
+  const frames = form + '<iframe src="/frame"></iframe>'.repeat(15);
   const url = await site((request, response) =>
-    html(request.url === '/' ? form + '<iframe src="/frame"></iframe>'.repeat(15) : '<p>A frame</p>')(
-      request,
-      response,
-    ),
+    html(request.url === '/' ? frames : '<p>A frame</p>')(request, response),
   );
   const page = await open({ domain: new URL(url).host, loginUrl: url });
   asked(await page.state());

@@ -8,6 +8,9 @@ import { test as base, type Call, type TestService } from '../service/service.ts
 
 export type State = Extract<AuthConnectionEvent, { event: 'managed_auth_state' }>;
 
+/** A service with its organization's key, or with another one. */
+type Caller = Pick<TestService, 'url' | 'apiKey' | 'call'>;
+
 /** How long Chromium may take to start and a page to load, where many tests run at once. In ms. */
 const patience = { timeout: 30_000 };
 
@@ -15,17 +18,17 @@ const patience = { timeout: 30_000 };
 export class Logins {
   readonly id: string;
   readonly path: string;
-  readonly #service: TestService;
+  readonly #service: Caller;
   readonly #call: Call;
 
-  constructor(service: TestService, id: string) {
+  constructor(service: Caller, id: string) {
     this.id = id;
     this.path = `/auth/connections/${id}`;
     this.#service = service;
     this.#call = service.call;
   }
 
-  static async create(service: TestService, fields: object): Promise<Logins> {
+  static async create(service: Caller, fields: object): Promise<Logins> {
     const { status, body } = await service.call('POST', '/auth/connections', fields);
     expect(status, JSON.stringify(body)).toBe(201);
     return new Logins(service, body.id);

@@ -9,7 +9,7 @@ export const test = base.extend<{ signedIn: SignedInSite }>({
   },
 });
 
-/** A way to log in to the site of examples/signed-in. Without `@long`, tests try only the text message. */
+/** A way to log in to the site of examples/signed-in. */
 export type SignInWay = {
   profile: string;
   path: string;
