@@ -22,13 +22,9 @@ const test = base.extend<{ kernel: Kernel }, { shared: { kernel: Kernel; id: str
 });
 
 test("the hosted service's SDK creates, changes, lists and deletes sessions @long", async ({ kernel }) => {
-  const created = await kernel.browsers.create({
-    name: 'mine',
-    headless: true,
-    timeout_seconds: 120,
-    tags: { team: 'a b' },
-  });
-  expect(created).toMatchObject({ name: 'mine', headless: true, timeout_seconds: 120, tags: { team: 'a b' } });
+  const settings = { name: 'mine', headless: true, timeout_seconds: 120, tags: { team: 'a b' } };
+  const created = await kernel.browsers.create(settings);
+  expect(created).toMatchObject(settings);
   const browser = await chromium.connectOverCDP(created.cdp_ws_url);
   const page = await (await browser.newContext()).newPage();
   await page.setContent('<title>hello</title>');
@@ -68,12 +64,8 @@ test("the hosted service's SDK creates pools, and leases and releases browsers @
   const pool = await browserPools.create({ size: 1, name: 'ci', timeout_seconds: 60 });
   expect(pool).toMatchObject({ name: 'ci', acquired_count: 0, browser_pool_config: { size: 1, timeout_seconds: 60 } });
   const leased = await browserPools.acquire('ci', { name: 'lease', tags: { run: '1' } });
-  expect(leased).toMatchObject({
-    name: 'lease',
-    tags: { run: '1' },
-    timeout_seconds: 60,
-    pool: { id: pool.id, name: 'ci' },
-  });
+  expect(leased).toMatchObject({ name: 'lease', tags: { run: '1' }, timeout_seconds: 60 });
+  expect(leased.pool).toMatchObject({ id: pool.id, name: 'ci' });
   expect(await browserPools.acquire('ci', { acquire_timeout_seconds: 0 })).toBeNull();
   await expect(browserPools.delete('ci')).rejects.toThrow(ConflictError);
   await browserPools.release('ci', { session_id: leased.session_id, reuse: true });
@@ -83,49 +75,53 @@ test("the hosted service's SDK creates pools, and leases and releases browsers @
   const { usage: _, ...told } = asked;
   expect(await kernel.browsers.retrieve(asked.session_id)).toMatchObject(told);
   await browserPools.release('ci', { session_id: asked.session_id, reuse: true });
-  const again = await browserPools.acquire(pool.id, {});
-  expect(again.start_url).toBeUndefined();
-  expect(again.session_id).toBe(leased.session_id);
-  expect(again.name).toBeUndefined();
-  await browserPools.release('ci', { session_id: again.session_id, reuse: false });
+  const { session_id, start_url, name } = await browserPools.acquire(pool.id, {});
+  expect([session_id, start_url, name]).toEqual([leased.session_id, undefined, undefined]);
+  await browserPools.release('ci', { session_id, reuse: false });
   expect((await browserPools.acquire('ci', {})).session_id).not.toBe(leased.session_id);
   await browserPools.flush('ci');
-  expect(await browserPools.update('ci', { size: 2, timeout_seconds: 90 })).toMatchObject({
-    browser_pool_config: { size: 2, timeout_seconds: 90 },
-  });
+  const changes = { size: 2, timeout_seconds: 90 };
+  expect(await browserPools.update('ci', changes)).toMatchObject({ browser_pool_config: changes });
   expect((await collect(browserPools.list())).map(({ name }) => name)).toEqual(['ci']);
   expect(await browserPools.retrieve('ci')).toMatchObject({ acquired_count: 1 });
   await browserPools.delete('ci', { force: true });
   await expect(browserPools.retrieve('ci')).rejects.toThrow(NotFoundError);
 });
 
-test("the hosted service's SDK creates, saves, downloads and uses profiles", async ({ kernel }) => {
-  const { profiles } = kernel;
-  const ann = await profiles.create({ name: 'ann' });
-  expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
-  const session = await kernel.browsers.create({ profile: { name: 'bob', save_changes: true } });
-  expect(session.profile).toMatchObject({ id: ann.id, name: 'bob' });
-  expect((await profiles.retrieve('bob')).last_used_at).toBeTruthy();
-  expect((await profiles.download('bob')).status).toBe(202);
-  await kernel.browsers.deleteByID(session.session_id);
-  for (const format of ['tar.zst', 'tar'] as const) {
-    const answer = await profiles.download('bob', { format });
-    expect(answer.status).toBe(200);
-    const bytes = Buffer.from(await answer.arrayBuffer());
-    if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
-    else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
-  }
+test.describe('in one browser at a time', () => {
+  test.use({ serviceOptions: { maxConcurrentSessions: 1 } });
 
-  const pool = await kernel.browserPools.create({ size: 1, profile: { id: ann.id } });
-  expect(pool).toMatchObject({ profile_id: ann.id, browser_pool_config: { refresh_on_profile_update: true } });
-  const cleared = await kernel.browserPools.update(pool.id, { profile: { id: '' } });
-  expect(cleared.profile_id).toBeUndefined();
-  expect(cleared.browser_pool_config.refresh_on_profile_update).toBe(false);
-  for (let index = 0; index < 3; index += 1) await profiles.create({ name: `p${index}` });
-  const listed = await collect(profiles.list({ limit: 2 }));
-  expect(listed.map(({ name }) => String(name)).toSorted()).toEqual(['bob', 'p0', 'p1', 'p2']);
-  await profiles.delete('bob');
-  await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
+  test("the hosted service's SDK creates, saves, downloads and uses profiles", async ({ kernel }) => {
+    const { profiles } = kernel;
+    const ann = await profiles.create({ name: 'ann' });
+    expect(await profiles.update('ann', { name: 'bob' })).toMatchObject({ id: ann.id, name: 'bob' });
+    const session = await kernel.browsers.create({ profile: { name: 'bob', save_changes: true } });
+    expect(session.profile).toMatchObject({ id: ann.id, name: 'bob' });
+    expect((await profiles.retrieve('bob')).last_used_at).toBeTruthy();
+    expect((await profiles.download('bob')).status).toBe(202);
+
+    // The pool waits until the session ends.
+    const pool = await kernel.browserPools.create({ size: 1, profile: { id: ann.id } });
+    expect(pool).toMatchObject({ profile_id: ann.id, browser_pool_config: { refresh_on_profile_update: true } });
+    const cleared = await kernel.browserPools.update(pool.id, { profile: { id: '' } });
+    expect(cleared.profile_id).toBeUndefined();
+    expect(cleared.browser_pool_config.refresh_on_profile_update).toBe(false);
+    await kernel.browserPools.delete(pool.id);
+
+    await kernel.browsers.deleteByID(session.session_id);
+    for (const format of ['tar.zst', 'tar'] as const) {
+      const answer = await profiles.download('bob', { format });
+      expect(answer.status).toBe(200);
+      const bytes = Buffer.from(await answer.arrayBuffer());
+      if (format === 'tar') expect(bytes.subarray(257, 262).toString()).toBe('ustar');
+      else expect(bytes.readUInt32LE()).toBe(0xfd2fb528);
+    }
+    for (let index = 0; index < 3; index += 1) await profiles.create({ name: `p${index}` });
+    const listed = await collect(profiles.list({ limit: 2 }));
+    expect(listed.map(({ name }) => String(name)).toSorted()).toEqual(['bob', 'p0', 'p1', 'p2']);
+    await profiles.delete('bob');
+    await expect(profiles.retrieve('bob')).rejects.toThrow(NotFoundError);
+  });
 });
 
 test("the hosted service's SDK may send null as an optional body @long", async ({ kernel }) => {
@@ -171,13 +167,8 @@ test.describe('in one session', () => {
         { dest_path: '/home/user/made/c', file: new File([], 'empty') },
       ],
     });
-    expect(
-      (await fs.listFiles(id, { path: '/home/user/made' })).map(({ name, size_bytes }) => [name, size_bytes]),
-    ).toEqual([
-      ['a', 7],
-      ['b', 1_000_000],
-      ['c', 0],
-    ]);
+    const made = await fs.listFiles(id, { path: '/home/user/made' });
+    expect(made.map(({ name, size_bytes }) => `${name} ${size_bytes}`)).toEqual(['a 7', 'b 1000000', 'c 0']);
     const answer = await fs.downloadDirZip(id, { path: '/home' });
     expect(answer.headers.get('content-type')).toBe('application/zip');
     const archive = testInfo.outputPath('archive.zip');
@@ -189,9 +180,8 @@ test.describe('in one session', () => {
     await fs.uploadZip(id, { dest_path: '/copy', zip_file: createReadStream(archive) });
     expect(await (await fs.readFile(id, { path: '/copy/user/made/a' })).text()).toBe('grüße');
     expect((await fs.fileInfo(id, { path: '/copy/user/made/b' })).size_bytes).toBe(1_000_000);
-    await expect(
-      fs.uploadZip(id, { dest_path: '/copy', zip_file: await toFile(Buffer.from('none'), 'x') }),
-    ).rejects.toThrow(/invalid zip file/);
+    const none = await toFile(Buffer.from('none'), 'x');
+    await expect(fs.uploadZip(id, { dest_path: '/copy', zip_file: none })).rejects.toThrow(/invalid zip file/);
     const relative = fs.upload(id, { files: [{ dest_path: 'relative', file: await toFile(Buffer.from('x'), 'x') }] });
     await expect(relative).rejects.toThrow(BadRequestError);
     await expect(fs.downloadDirZip(id, { path: '/nowhere' })).rejects.toThrow(NotFoundError);
@@ -210,13 +200,8 @@ test.describe('in one session', () => {
       for (const line of told([event as Parameters<typeof told>[0][number]])) events.add(line);
       if (events.size === 5) break;
     }
-    expect([...events].toSorted()).toEqual([
-      'CREATE /home/new/',
-      'CREATE /home/new/a',
-      'DELETE /home/old/',
-      'DELETE /home/old/inner/',
-      'WRITE /home/new/a',
-    ]);
+    const created = ['CREATE /home/new/', 'CREATE /home/new/a', 'WRITE /home/new/a'];
+    expect([...events].toSorted()).toEqual([...created, 'DELETE /home/old/', 'DELETE /home/old/inner/'].toSorted());
     // Leaving the loop above doesn't end the watch.
     const next = await fs.watch.events(watch_id!, { id });
     await fs.watch.stop(watch_id!, { id });
@@ -250,18 +235,12 @@ test.describe('in one session', () => {
 
   test("the hosted service's SDK runs programs in a session", async ({ shared: { kernel, id } }) => {
     const programs = kernel.browsers.process;
-    const done = await programs.exec(id, {
-      command: 'sh',
-      args: ['-c', 'echo out; echo err >&2; exit 2'],
-      timeout_sec: 30,
-    });
+    const args = ['-c', 'echo out; echo err >&2; exit 2'];
+    const done = await programs.exec(id, { command: 'sh', args, timeout_sec: 30 });
     expect(done).toMatchObject({ exit_code: 2, stdout_b64: encoded('out\n'), stderr_b64: encoded('err\n') });
 
-    const { process_id, pid, started_at } = await programs.spawn(id, {
-      command: 'cat',
-      cwd: '/home/user',
-      env: { A: 'b' },
-    });
+    const cat = { command: 'cat', cwd: '/home/user', env: { A: 'b' } };
+    const { process_id, pid, started_at } = await programs.spawn(id, cat);
     expect(process_id).toMatch(/^[\da-f]{8}-/);
     expect([typeof pid, Number.isNaN(Date.parse(started_at!))]).toEqual(['number', false]);
     expect(await programs.status(process_id!, { id })).toMatchObject({ state: 'running', exit_code: null });
@@ -283,12 +262,11 @@ test.describe('in one session', () => {
   test("the hosted service's SDK opens terminals, and retries no error @long", async ({ shared: { kernel, id } }) => {
     test.skip(process.platform === 'win32', 'Windows has no sh');
     const programs = kernel.browsers.process;
+    const terminal = { allocate_tty: true, rows: 10, cols: 20 };
     const { process_id } = await programs.spawn(id, {
       command: 'sh',
       args: ['-c', 'read line; stty size'],
-      allocate_tty: true,
-      rows: 10,
-      cols: 20,
+      ...terminal,
     });
     await programs.resize(process_id!, { id, rows: 11, cols: 22 });
     await programs.stdin(process_id!, { id, data_b64: encoded('\n') });

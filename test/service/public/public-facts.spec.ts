@@ -1,6 +1,13 @@
 import { expect } from '@playwright/test';
-import { decoded, encoded, test } from '../../support/service/session-processes.ts';
-import { contentType, encoded as form } from '../../support/service/uploads.ts';
+import { decoded, encoded, shellIn, type Shell } from '../../support/service/session-processes.ts';
+import { contentType, encoded as form, test as base } from '../../support/service/uploads.ts';
+
+/** The tests share a session, which loses their files. */
+const test = base.extend<{ shell: Shell }>({
+  shell: async ({ client, fs, root: _ }, use) => use(shellIn(client, fs.split('/')[2]!)),
+});
+
+test.describe.configure({ mode: 'default' });
 
 const unknown = '/browsers/{id}/process/00000000-0000-4000-8000-000000000000';
 
@@ -91,16 +98,12 @@ test('refuses the input that the hosted service refuses', async ({ client, servi
   expect([status, body.details[0].message]).toEqual([400, expect.stringMatching(/^url: /)]);
 });
 
-test('event streams have one JSON object in each frame, and nothing else', async ({
-  service: { url, apiKey },
-  shell,
-}) => {
+test('event streams have one JSON object in each frame, and nothing else', async ({ service, shell }) => {
+  const headers = { authorization: `Bearer ${service.apiKey}` };
   const process = await shell.spawn('echo out; exit 3');
   await shell.run('echo line > ~/a.log');
   const read = async (path: string) => {
-    const answer = await fetch(`${url}/browsers/${shell.id}/${path}`, {
-      headers: { authorization: `Bearer ${apiKey}` },
-    });
+    const answer = await fetch(`${service.url}/browsers/${shell.id}/${path}`, { headers });
     expect(answer.headers.get('content-type'), path).toBe('text/event-stream');
     expect(answer.headers.get('x-sse-content-type'), path).toBe('application/json');
     const lines = (await answer.text()).split('\n').filter((line) => line !== '' && !line.startsWith(':'));

@@ -3,6 +3,9 @@ import { expect } from '@playwright/test';
 import { publicOperations } from '../../../scripts/public-operations.mjs';
 import { test } from '../../support/service/service.ts';
 
+// No operation starts a browser.
+test.use({ serviceOptions: { maxConcurrentSessions: 0 } });
+
 const operations = publicOperations(fileURLToPath(new URL('../../..', import.meta.url)));
 
 test('handles each operation of the hosted service, or answers 501 with its name', async ({ service: { call } }) => {
