@@ -9,8 +9,13 @@ import { items, onePassword, test, token } from '../../support/logins/shop-vault
 
 const names = (items: { name: string }[]) => items.map(({ name }) => name);
 
-test('creates, reads, changes and deletes a provider, and never shows its token', async ({ client, clock, vault }) => {
-  const created = await client.credentialProviders.create(onePassword('vault', vault));
+test("the hosted service's SDK manages credential providers, and never gets their tokens", async ({
+  kernel: { credentialProviders: providers },
+  client,
+  clock,
+  vault,
+}) => {
+  const created = await providers.create(onePassword('vault'));
   const now = new Date(clock.now()).toISOString();
   expect(created).toEqual({
     id: expect.stringMatching(/^[a-z0-9]{24}$/),
@@ -21,44 +26,32 @@ test('creates, reads, changes and deletes a provider, and never shows its token'
     created_at: now,
     updated_at: now,
   });
-  expect(await client.credentialProviders.retrieve(created.id)).toEqual(created);
-  clock.advance(1000);
-  const changes = { name: 'safe', enabled: false, priority: 7 };
-  const changed = await client.credentialProviders.update(created.id, { ...changes, cache_ttl_seconds: 0 });
-  expect(changed).toEqual({ ...created, ...changes, updated_at: new Date(clock.now()).toISOString() });
-  await client.credentialProviders.update(created.id, { address: '' });
-  await expect(client.credentialProviders.listItems(created.id)).rejects.toMatchObject({ status: 409 });
-  await client.credentialProviders.delete(created.id);
-  const { retrieve, update, delete: remove, test: check, listItems } = client.credentialProviders;
-  for (const call of [retrieve, (id: string) => update(id, {}), remove, check, listItems])
-    await expect(call(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
-  expect(vault.requests).toEqual([]);
-});
-
-test("the hosted service's SDK manages credential providers", async ({ kernel, client, vault }) => {
-  const { credentialProviders: providers } = kernel;
-  const created = await providers.create(onePassword('vault'));
   expect(await providers.retrieve(created.id)).toEqual(created);
+  expect(await client.credentialProviders.retrieve(created.id)).toEqual(created);
   await expect(providers.create(onePassword('vault'))).rejects.toThrow(ConflictError);
   await expect(providers.create({ ...onePassword('other'), token: '' })).rejects.toThrow(BadRequestError);
   expect(await providers.test(created.id)).toMatchObject({ success: false, vaults: [], error: expect.any(String) });
+  expect(vault.requests).toEqual([]);
+
   await client.credentialProviders.update(created.id, { address: vault.address });
-  const vaults = [
-    { id: 'v1', name: 'Shared' },
-    { id: 'v2', name: 'Tests' },
-  ];
+  const vaults = Object.entries({ v1: 'Shared', v2: 'Tests' }).map(([id, name]) => ({ id, name }));
   expect(await providers.test(created.id)).toEqual({ success: true, vaults });
   expect(await providers.listItems(created.id)).toEqual({ items });
-  const changes = { enabled: false, name: 'safe' };
-  expect(await providers.update(created.id, changes)).toMatchObject(changes);
-  for (const name of ['one', 'two']) await providers.create(onePassword(name));
-  expect(names(await collect(providers.list({ limit: 1 }))).toSorted()).toEqual(['one', 'safe', 'two']);
-  expect(names(await collect(providers.list({ query: 'SA' })))).toEqual(['safe']);
+  clock.advance(1000);
+  const changes = { name: 'safe', enabled: false, priority: 7 };
+  const changed = await providers.update(created.id, { ...changes, cache_ttl_seconds: 0 });
+  expect(changed).toEqual({ ...created, ...changes, updated_at: new Date(clock.now()).toISOString() });
+  await client.credentialProviders.update(created.id, { address: '' });
+  await expect(client.credentialProviders.listItems(created.id)).rejects.toMatchObject({ status: 409 });
+
   await providers.delete(created.id);
   await expect(providers.test(created.id)).rejects.toThrow(NotFoundError);
+  const { retrieve, update, delete: remove, test: check, listItems } = client.credentialProviders;
+  for (const call of [retrieve, (id: string) => update(id, {}), remove, check, listItems])
+    await expect(call(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
 });
 
-test('lists providers newest first in pages, and asks a new one last', async ({ client, clock, service: { call } }) => {
+test('lists providers newest first in pages, and asks a new one last', async ({ client, kernel, clock, service }) => {
   for (const name of ['one', 'two', 'three', 'four']) {
     clock.advance(1000);
     await client.credentialProviders.create(onePassword(name));
@@ -70,9 +63,13 @@ test('lists providers newest first in pages, and asks a new one last', async ({ 
     ['two', 1],
     ['one', 0],
   ]);
-  expect(names(await collect(client.credentialProviders.list({ query: 'O' })))).toEqual(['four', 'two', 'one']);
-  expect(names(await collect(client.credentialProviders.list({ query: all[0]!.id })))).toEqual(['four']);
-  await expectQueriesRefused(call, '/org/credential_providers', ['limit=0', 'limit=101', 'offset=-1']);
+  for (const { credentialProviders: providers } of [client, kernel]) {
+    const named = async (query: object) => names(await collect<{ name: string }>(providers.list(query)));
+    expect(await named({ limit: 1 })).toEqual(['four', 'three', 'two', 'one']);
+    expect(await named({ query: 'O' })).toEqual(['four', 'two', 'one']);
+    expect(await named({ query: all[0]!.id })).toEqual(['four']);
+  }
+  await expectQueriesRefused(service.call, '/org/credential_providers', ['limit=0', 'limit=101', 'offset=-1']);
 });
 
 test("refuses wrong values with the field's name, and another provider's name", async ({

@@ -80,16 +80,17 @@ test("a project's key can use only granted providers @long", async ({ service, s
   await expectNothingTyped(carol);
 });
 
-for (const [item, more] of [
-  ['of another site', { credential: { provider: 'vault', path: 'Team/Bank' } }],
-  ['without a site @long', { credential: { provider: 'vault', path: 'Team/Bare' } }],
-  ['that is missing @long', { credential: { provider: 'vault', path: 'Team/None' } }],
+const unfit: [title: string, credential: object, isAside?: boolean][] = [
+  ['of another site', { provider: 'vault', path: 'Team/Bank' }],
+  ['without a site @long', { provider: 'vault', path: 'Team/Bare' }],
+  ['that is missing @long', { provider: 'vault', path: 'Team/None' }],
   // The item matches the connection's domain.
-  ['to a login form on another site @long', { credential: { provider: 'vault', auto: true }, isAside: true }],
-] as const) {
-  test(`a project's key can't send a vault's item ${item}`, async ({ service, site, providerId, project }) => {
+  ['to a login form on another site @long', { provider: 'vault', auto: true }, true],
+];
+
+for (const [title, credential, isAside = false] of unfit) {
+  test(`a project's key can't send a vault's item ${title}`, async ({ service, site, providerId, project }) => {
     await service.call('PATCH', `/org/credential_providers/${providerId}`, { project_ids: [project.id] });
-    const { isAside = false, credential } = { isAside: false, ...more };
     const connection = carolAt(isAside ? site.otherDomain : site.domain, { domain: site.domain, credential });
     await expectNothingTyped(await Logins.create(project.service, connection));
     expect(site.attempts).toBe(0);

@@ -15,12 +15,10 @@ const names = (items: { name: string }[]) => items.map(({ name }) => name);
 /** "12345678901234567890", with which RFC 6238 tests. */
 const secret = 'GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ';
 
-test('creates, reads, changes and deletes a credential, and never shows its values', async ({ client, clock }) => {
-  const created = await client.credentials.create({
-    name: 'shop login',
-    domain: 'Shop.Example',
-    values: { username: 'ann', password: 'correct horse' },
-  });
+test("the hosted service's SDK manages credentials, and never gets their values", async ({ kernel, client, clock }) => {
+  const { credentials } = kernel;
+  const values = { username: 'ann', password: 'correct horse' };
+  const created = await credentials.create({ name: 'shop login', domain: 'Shop.Example', values });
   const now = new Date(clock.now()).toISOString();
   expect(created).toEqual({
     id: expect.stringMatching(/^[a-z0-9]{24}$/),
@@ -33,11 +31,16 @@ test('creates, reads, changes and deletes a credential, and never shows its valu
     value_keys: ['username', 'password'],
     sso_provider: null,
   });
-  expect(await client.credentials.retrieve(created.id)).toEqual(created);
-  expect(await client.credentials.retrieve('shop login')).toEqual(created);
+  for (const id of [created.id, 'shop login']) {
+    expect(await credentials.retrieve(id)).toEqual(created);
+    expect(await client.credentials.retrieve(id)).toEqual(created);
+  }
+  const other = { domain: 'b.example', values: {} };
+  await expect(credentials.create({ name: 'shop login', ...other })).rejects.toThrow(ConflictError);
+  await expect(credentials.create({ name: '', ...other })).rejects.toThrow(BadRequestError);
 
   clock.advance(1000);
-  const changed = await client.credentials.update(created.id, {
+  const changed = await credentials.update(created.id, {
     name: 'shop/login',
     values: { password: 'battery staple', pin: '1234' },
     remove_value_keys: ['username', 'pin', 'never there'],
@@ -46,41 +49,26 @@ test('creates, reads, changes and deletes a credential, and never shows its valu
   const changes = { name: 'shop/login', value_keys: ['password', 'pin'], sso_provider: 'google' };
   expect(changed).toEqual({ ...created, ...changes, updated_at: new Date(clock.now()).toISOString() });
   expect(await client.credentials.update('shop/login')).toEqual(changed);
-  expect(await client.credentials.update('shop/login', { sso_provider: null })).toMatchObject({ sso_provider: null });
-  const emptied = await client.credentials.update('shop/login', { remove_value_keys: ['password', 'pin'] });
+  expect(await credentials.update('shop/login', { sso_provider: null })).toMatchObject({ sso_provider: null });
+  const emptied = await credentials.update('shop/login', { remove_value_keys: ['password', 'pin'] });
   expect(emptied).toMatchObject({ has_values: false, value_keys: [] });
+  const { totp_code, totp_code_expires_at } = await credentials.update('shop/login', { totp_secret: secret });
+  expect(await credentials.totpCode('shop/login')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
 
-  await client.credentials.delete('shop/login');
+  await credentials.delete('shop/login');
+  await expect(credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
   const { retrieve, update, delete: remove } = client.credentials;
   for (const call of [retrieve, (id: string) => update(id, {}), remove])
     await expect(call(created.id)).rejects.toMatchObject({ status: 404, code: 'not_found' });
 });
 
-test("the hosted service's SDK manages credentials", async ({ kernel: { credentials } }) => {
-  const fields = { name: 'a/b', domain: 'a.example', values: { username: 'ann' }, totp_secret: secret };
-  const created = await credentials.create(fields);
-  const { totp_code, totp_code_expires_at, ...credential } = created;
-  expect(await credentials.totpCode('a/b')).toEqual({ code: totp_code, expires_at: totp_code_expires_at });
-  expect(await credentials.retrieve('a/b')).toEqual(credential);
-  const other = { domain: 'b.example', values: {} };
-  await expect(credentials.create({ name: 'a/b', ...other })).rejects.toThrow(ConflictError);
-  await expect(credentials.create({ name: '', ...other })).rejects.toThrow(BadRequestError);
-  const changed = await credentials.update(created.id, { name: 'c', values: { password: 'x' } });
-  expect(changed).toMatchObject({ name: 'c', value_keys: ['username', 'password'] });
-  await credentials.delete('c');
-  await expect(credentials.totpCode(created.id)).rejects.toThrow(NotFoundError);
-  for (const name of ['one', 'two', 'three']) await credentials.create({ name, domain: `${name}.example`, values: {} });
-  expect(names(await collect(credentials.list({ limit: 2 }))).toSorted()).toEqual(['one', 'three', 'two']);
-  expect(names(await collect(credentials.list({ domain: 'two.example' })))).toEqual(['two']);
-  expect(names(await collect(credentials.list({ query: 'THREE' })))).toEqual(['three']);
-});
-
-test('lists credentials newest first in pages, without value names', async ({ client, clock, service: { call } }) => {
+test('lists credentials newest first in pages, without value names', async ({ client, kernel, clock, service }) => {
   for (const name of ['one', 'two', 'three', 'four', 'five']) {
     clock.advance(1000);
     const domain = name === 'two' ? 'shop.example' : 'blog.example';
     await client.credentials.create({ name, domain, values: { username: 'ann' } });
   }
+  const { call } = service;
   const all = await collect(client.credentials.list({ limit: 2 }));
   expect(names(all)).toEqual(['five', 'four', 'three', 'two', 'one']);
   expect(all[0]).toMatchObject({ has_values: true });
@@ -92,7 +80,8 @@ test('lists credentials newest first in pages, without value names', async ({ cl
     [{ query: all[1]!.id }, ['four']],
     [{ query: all[1]!.id.slice(1) }, []],
   ] as const)
-    expect(names(await collect(client.credentials.list(query)))).toEqual(found);
+    for (const { credentials } of [client, kernel])
+      expect(names(await collect<{ name: string }>(credentials.list(query)))).toEqual(found);
   expect((await call('GET', '/credentials?limit=2&offset=3')).headers.get('x-has-more')).toBe('false');
   await expectQueriesRefused(call, '/credentials', ['limit=0', 'limit=101', 'limit=x', 'offset=-1']);
 });

@@ -1,10 +1,12 @@
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { decoded, encoded, shellIn, type Shell } from '../../support/service/session-processes.ts';
 import { contentType, encoded as form, test as base } from '../../support/service/uploads.ts';
 
-/** The tests share a session, which loses their files. */
+/** The tests share a session. */
 const test = base.extend<{ shell: Shell }>({
-  shell: async ({ client, fs, root: _ }, use) => use(shellIn(client, fs.split('/')[2]!)),
+  shell: async ({ client, fs }, use) => use(shellIn(client, fs.split('/')[2]!)),
 });
 
 test.describe.configure({ mode: 'default' });
@@ -98,10 +100,10 @@ test('refuses the input that the hosted service refuses', async ({ client, servi
   expect([status, body.details[0].message]).toEqual([400, expect.stringMatching(/^url: /)]);
 });
 
-test('event streams have one JSON object in each frame, and nothing else', async ({ service, shell }) => {
+test('event streams have one JSON object in each frame, and nothing else', async ({ service, shell, root }) => {
   const headers = { authorization: `Bearer ${service.apiKey}` };
   const process = await shell.spawn('echo out; exit 3');
-  await shell.run('echo line > ~/a.log');
+  await writeFile(join(root, 'home/user/a.log'), 'line\n');
   const read = async (path: string) => {
     const answer = await fetch(`${service.url}/browsers/${shell.id}/${path}`, { headers });
     expect(answer.headers.get('content-type'), path).toBe('text/event-stream');
