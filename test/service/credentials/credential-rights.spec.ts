@@ -1,8 +1,9 @@
 import { expect } from '@playwright/test';
+import { onePassword } from '../../support/logins/shop-vault.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
 import { atStep, carolAt, ended, Logins, test as base } from '../../support/logins/logins.ts';
 import { callerOf, type TestService } from '../../support/service/service.ts';
-import { VaultServer } from '../../support/logins/vault.ts';
+import { startTeamVault, type VaultServer } from '../../support/logins/vault.ts';
 
 /**
  * A project with a key of its own, and a vault that the organization has added: an item for the site, one for a bank,
@@ -14,23 +15,12 @@ const test = base.extend<{
   project: { id: string; service: Parameters<typeof Logins.create>[0] };
 }>({
   vault: async ({ site }, use) => {
-    const fields = [
-      { id: 'username', purpose: 'USERNAME', value: 'carol' },
-      { id: 'password', purpose: 'PASSWORD', value: site.password },
-    ];
-    const items = Object.entries({ Site: [`http://${site.domain}/`], Bank: ['https://bank.example/'], Bare: [] });
-    const logins = items.map(([title, urls]) => ({
-      id: title,
-      title,
-      category: 'LOGIN',
-      urls: urls.map((href) => ({ href })),
-      fields,
-    }));
-    await using vault = await VaultServer.start('vault-token', [{ id: 'v1', name: 'Team', items: logins }]);
+    const items = { Site: [`http://${site.domain}/`], Bank: ['https://bank.example/'], Bare: [] };
+    await using vault = await startTeamVault(site.password, items);
     await use(vault);
   },
   providerId: async ({ service, vault }, use) => {
-    const provider = { provider_type: 'onepassword', name: 'vault', token: 'vault-token', address: vault.address };
+    const provider = { ...onePassword('vault', vault), token: vault.token };
     await use((await service.call('POST', '/org/credential_providers', provider)).body.id);
   },
   project: async ({ service }, use) => {

@@ -70,3 +70,19 @@ export class VaultServer implements AsyncDisposable {
     return answer(404, { status: 404, message: 'Nothing here' });
   };
 }
+
+/** A vault server with the vault Team. Each item has carol's login for a site, and its URLs. */
+export async function startTeamVault(password: string, urlsOfItems: Record<string, string[]>): Promise<VaultServer> {
+  const fields = [
+    { id: 'username', purpose: 'USERNAME', value: 'carol' },
+    { id: 'password', purpose: 'PASSWORD', value: password },
+  ];
+  const items = Object.entries(urlsOfItems).map(([title, urls]) => ({
+    id: title,
+    title,
+    category: 'LOGIN',
+    urls: urls.map((href) => ({ href })),
+    fields,
+  }));
+  return await VaultServer.start('vault-token', [{ id: 'v1', name: 'Team', items }]);
+}
