@@ -58,11 +58,7 @@ test('refuses to deploy a version twice unless the caller forces it @long', asyn
   await expect(collect(client.deployments.list({ app_version: '1.0' }))).rejects.toThrow('app_version: needs app_name');
 });
 
-test('runs once its actions are known, follows links, hides its variables, and leaves no files', async ({
-  client,
-  deploy,
-  invoke,
-}, testInfo) => {
+test('runs once its actions are known, and leaves no files', async ({ client, deploy, invoke }, testInfo) => {
   const variables =
     '[value, process.env["my.name"], process.env.ENTRYPOINT_RELPATH, process.env.KERNEL_API_KEY !== "mine"]';
   const source = appOf(

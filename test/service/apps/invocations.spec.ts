@@ -17,11 +17,7 @@ async function begun(client: Client, action_name: string, options: object = {}):
 /** An action that says that it runs, and waits much longer than a test. */
 const wait = "() => { console.log('waiting'); return new Promise((done) => setTimeout(done, 600_000)); }";
 
-test('an action gets its payload and context, and its result is the output @long', async ({
-  client,
-  deploy,
-  invoke,
-}) => {
+test('an action gets its payload and context, and returns the output @long', async ({ client, deploy, invoke }) => {
   const { id: deployment_id } = await deploy(
     appOf({
       add: '({ a, b }) => a + b',
@@ -154,7 +150,7 @@ test('ends a list page early if payloads and outputs are large @long', async ({ 
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('limits invocations, which end with their call or deployment, but not with their API key', async ({
+test('limits invocations, and ends them with their call or deployment', async ({
   client,
   deploy,
   service: { call },

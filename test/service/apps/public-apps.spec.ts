@@ -17,10 +17,7 @@ for (const [entrypoint, source] of [
   ['index.mjs', esm + app],
   ['index.cjs', commonJs + app],
 ] as const) {
-  test(`runs the actions of an app that ${entrypoint} defines with the hosted service's SDK @long`, async ({
-    deploy,
-    invoke,
-  }) => {
+  test(`runs an app that ${entrypoint} defines with the hosted service's SDK @long`, async ({ deploy, invoke }) => {
     const deployment = await deploy(source, { entrypoint, files: clientFiles() });
     expect(deployment, JSON.stringify(deployment)).toMatchObject({ status: 'running' });
     expectGreeting(await invoke('greet', { name: 'Ann' }));

@@ -72,10 +72,7 @@ test('lists providers newest first in pages, and asks a new one last', async ({ 
   await expectQueriesRefused(service.call, '/org/credential_providers', ['limit=0', 'limit=101', 'offset=-1']);
 });
 
-test("refuses wrong values with the field's name, and another provider's name", async ({
-  client,
-  service: { call },
-}) => {
+test("refuses wrong values, and another provider's name", async ({ client, service: { call } }) => {
   const noAddresses = [
     'vault',
     'ftp://a.example',

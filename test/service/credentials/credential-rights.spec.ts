@@ -87,7 +87,7 @@ for (const [title, credential, isAside = false] of unfit) {
   });
 }
 
-test("an organization key may let an auth connection use another site's item, but only on the connection's domain @long", async ({
+test("an organization key may give a connection another site's item @long", async ({
   service,
   site,
   providerId,

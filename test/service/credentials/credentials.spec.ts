@@ -116,11 +116,7 @@ test("refuses wrong values of a credential with the field's name", async ({ clie
   expect(await client.credentials.retrieve(id)).toMatchObject({ name: 'a', domain: 'a.example', has_values: false });
 });
 
-test('a credential belongs to its project: its name is unique there, and other projects get 404', async ({
-  client,
-  callWith,
-  service,
-}) => {
+test('a credential and its name belong to one project', async ({ client, callWith, service }) => {
   const [shop, blog] = await Promise.all(['shop', 'blog'].map((name) => client.projects.create({ name })));
   const [inShop, inBlog] = [callWith(service.apiKey, shop!.id), callWith(service.apiKey, blog!.id)];
   const ann = { name: 'ann', domain: 'a.example', values: { password: 'one' }, totp_secret: secret };

@@ -177,9 +177,7 @@ test('auth connections belong to a project, and prevent its deletion', async ({ 
   expect((await service.call('DELETE', `/org/projects/${project.id}`)).status).toBe(204);
 });
 
-test('keeps its profile when that is renamed, and accepts its domain in any spelling', async ({
-  service: { call },
-}) => {
+test('keeps a renamed profile, and accepts its domain in any spelling', async ({ service: { call } }) => {
   const created = await call('POST', '/auth/connections', { ...ann, domain: 'Bücher.example:443' });
   expect(await call('PATCH', '/profiles/ann', { name: 'anna' })).toMatchObject({ status: 200 });
   const { body } = await call('GET', `/auth/connections/${created.body.id}`);

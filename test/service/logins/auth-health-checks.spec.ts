@@ -12,11 +12,7 @@ async function expectChecks(carol: Logins, count: number): Promise<void> {
   await expect.poll(async () => (await carol.timeline('?type=health_check')).length, { timeout: 30_000 }).toBe(count);
 }
 
-test('checks at each interval whether the profile is logged in, or logs it in @long', async ({
-  site,
-  clock,
-  carol,
-}) => {
+test('checks the profile at each interval, and logs it in again @long', async ({ site, clock, carol }) => {
   expect((await carol.answered(site.password)).flow_status).toBe('SUCCESS');
   expect((await carol.get()).last_auth_check_at).toBeUndefined();
   clock.advance(hour - 1);
@@ -54,12 +50,7 @@ test('reports NEEDS_AUTH if only a person can log in again @long', async ({ serv
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('the result of a login overrides that of an earlier health check @long', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test("a login's result overrides that of a health check @long", async ({ service, site, clock, carol }) => {
   await service.call('PATCH', carol.path, { auto_reauth: false });
   expect((await carol.answered(site.password)).flow_status).toBe('SUCCESS');
   site.sessions.clear();
@@ -76,12 +67,7 @@ test('the result of a login overrides that of an earlier health check @long', as
   expect((await carol.get()).status).toBe('AUTHENTICATED');
 });
 
-test('a login in the background fails if a person would have to answer @long', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test('a background login fails if a person must answer @long', async ({ service, site, clock, carol }) => {
   expect((await carol.answered(site.password)).flow_status).toBe('SUCCESS');
   const stored = `/credentials/${encodeURIComponent(`carol ${site.domain}`)}`;
   await service.call('PATCH', stored, { values: { password: 'changed elsewhere' } });
@@ -125,12 +111,7 @@ test('health checks can be turned off and on, and end with their connection', as
   await expect.poll(() => clock.pending().length).toBe(planned.length - 1);
 });
 
-test('asks the provider at each login, and stores none of its values @long', async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test('asks the provider at each login, and stores no values @long', async ({ service, site, clock, carol }) => {
   await using vault = await startTeamVault(site.password, { Site: [`http://${site.domain}/`] });
   const provider = { ...onePassword('vault', vault), token: vault.token };
   expect((await service.call('POST', '/org/credential_providers', provider)).status).toBe(201);

@@ -46,10 +46,7 @@ test('ends a login that nobody answers', async ({ service, site, clock, carol })
   expect(site.attempts).toBe(0);
 });
 
-test('ends a login whose session is deleted, or whose connection while the browser starts @long', async ({
-  service,
-  carol,
-}) => {
+test('ends a login if its session or its connection is deleted @long', async ({ service, carol }) => {
   const { stream } = await carol.login();
   await atStep(stream, 'AWAITING_INPUT');
   await service.call('DELETE', `/browsers/${(await carol.get()).browser_session_id}`);

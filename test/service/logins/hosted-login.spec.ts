@@ -140,12 +140,7 @@ test('shows a browser that is as large as the window allows @long', async ({ pag
   }
 });
 
-test("shows the site's messages, keeps the name, and ends with the login @long", async ({
-  page,
-  service,
-  site,
-  carol,
-}) => {
+test("shows the site's messages, and ends with the login @long", async ({ page, service, site, carol }) => {
   const { hostedUrl } = await carol.login();
   await page.goto(`${hostedUrl}&error_url=${encodeURIComponent(`http://${site.domain}/failed?from=pool`)}`);
   await page.getByLabel('User name').fill('carol');

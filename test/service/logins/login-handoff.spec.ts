@@ -7,12 +7,7 @@ const minuteMs = 60_000;
 
 test.describe.configure({ timeout: 90_000 });
 
-test("a page exchanges a login's code once for a token, which gives no other access", async ({
-  service,
-  site,
-  clock,
-  carol,
-}) => {
+test("exchanges a login's code once for a limited token", async ({ service, site, clock, carol }) => {
   const { call, url } = service;
   const { body: other } = await call('POST', '/auth/connections', { domain: 'a.example', profile_name: 'other' });
   const { body: key } = await call('POST', '/org/api_keys', { name: 'starter' });
