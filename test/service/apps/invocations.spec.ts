@@ -70,24 +70,19 @@ test('an action gets its payload and context, and returns the output @long', asy
 test('an action gets a temporary API key of its project until it ends @long', async ({ client, deploy, service }) => {
   const project = await client.projects.create({ name: 'other' });
   const there = { headers: { 'x-kernel-project-id': project.id } };
-  const source = appOf(
-    {
-      who: `async () => {
-      const call = (path) => fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + path, { headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY } });
-      const projects = await (await call('/org/projects')).json();
-      return { key: process.env.KERNEL_API_KEY, token: process.env.TOKEN, secrets: Object.keys(process.env).filter((name) => /SERVICE_SECRET/.test(name)), projects };
-    }`,
-    },
-    'if (!process.env.PLAYWRIGHT_POOL_API_KEY) throw new Error("no key");',
-  );
+  const who = `async () => {
+    const call = (path) => fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + path, { headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY } });
+    const projects = await (await call('/org/projects')).json();
+    return { key: process.env.KERNEL_API_KEY, token: process.env.TOKEN, secrets: Object.keys(process.env).filter((name) => /SERVICE_SECRET/.test(name)), projects };
+  }`;
+  const source = appOf({ who }, 'if (!process.env.PLAYWRIGHT_POOL_API_KEY) throw new Error("no key");');
   process.env['SERVICE_SECRET'] = 'x';
   await deploy(source);
   const file = await zipOf([{ name: 'index.mjs', content: source }]);
   const deployment = { file, entrypoint_rel_path: 'index.mjs', env_vars: { TOKEN: 'abc' } };
   const { id: deploymentId } = await client.deployments.create(deployment, there);
-  await expect
-    .poll(async () => (await client.deployments.retrieve(deploymentId, there)).status, { timeout: 30_000 })
-    .toBe('running');
+  const stateThere = async () => (await client.deployments.retrieve(deploymentId, there)).status;
+  await expect.poll(stateThere, { timeout: 30_000 }).toBe('running');
   const { id } = await client.invocations.create({ app_name: 'app', action_name: 'who' }, there);
   delete process.env['SERVICE_SECRET'];
   const { output, status, status_reason } = await client.invocations.retrieve(id, there);
@@ -100,21 +95,18 @@ test('an action gets a temporary API key of its project until it ends @long', as
 });
 
 test("browsers that are created with an invocation's id end with that invocation @long", async ({ client, deploy }) => {
-  await deploy(
-    appOf({
-      browse: `async ({ wait }, { invocation_id }) => {
-        const answer = await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', {
-          method: 'POST',
-          headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY, 'content-type': 'application/json' },
-          body: JSON.stringify({ invocation_id, headless: true }),
-        });
-        const { session_id } = await answer.json();
-        console.log(session_id);
-        if (wait) await new Promise((done) => setTimeout(done, 600_000));
-        return session_id;
-      }`,
-    }),
-  );
+  const browse = `async ({ wait }, { invocation_id }) => {
+    const answer = await fetch(process.env.PLAYWRIGHT_POOL_BASE_URL + '/browsers', {
+      method: 'POST',
+      headers: { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY, 'content-type': 'application/json' },
+      body: JSON.stringify({ invocation_id, headless: true }),
+    });
+    const { session_id } = await answer.json();
+    console.log(session_id);
+    if (wait) await new Promise((done) => setTimeout(done, 600_000));
+    return session_id;
+  }`;
+  await deploy(appOf({ browse }));
   const created = await client.invocations.create({ app_name: 'app', action_name: 'browse', payload: '{}' });
   expect(created.status).toBe('succeeded');
   await expect(client.browsers.retrieve(JSON.parse(created.output!) as string)).rejects.toThrow(/404/);
@@ -134,12 +126,11 @@ test("browsers that are created with an invocation's id end with that invocation
   });
   await expect(client.browsers.retrieve('by-hand')).rejects.toThrow(/404/);
   await expect(client.invocations.update(id, { status: 'succeeded' })).rejects.toThrow(/400.*has failed already/);
-  await expect(client.browsers.create({ invocation_id: id })).rejects.toThrow(
-    /400.*invocation_id: the invocation .* has failed already/,
-  );
-  await expect(client.browsers.create({ invocation_id: 'nowhere' })).rejects.toThrow(
-    /400.*invocation_id: there is no invocation nowhere/,
-  );
+  for (const [invocation_id, problem] of [
+    [id, /400.*invocation_id: the invocation .* has failed already/],
+    ['nowhere', /400.*invocation_id: there is no invocation nowhere/],
+  ] as const)
+    await expect(client.browsers.create({ invocation_id })).rejects.toThrow(problem);
 });
 
 test('ends a list page early if payloads and outputs are large @long', async ({ client, deploy, invoke }) => {
@@ -175,10 +166,12 @@ test('limits invocations, and ends them with their call or deployment', async ({
   const events = await collect(client.invocations.follow(working));
   expect(events.at(-1)).toMatchObject({ invocation: { status: 'succeeded', output: '"done"' } });
 
+  const running = await begun(client, 'wait');
+  await client.invocations.update(running, { status: 'succeeded', output: '1' });
+  expect(await client.invocations.retrieve(running)).toMatchObject({ status: 'succeeded', output: '1' });
   const next = await client.invocations.create(invocation);
   expect(next.status).toBe('queued');
-  await client.invocations.update(next.id, { status: 'succeeded', output: '1' });
-  expect(await client.invocations.retrieve(next.id)).toMatchObject({ status: 'succeeded', output: '1' });
+  await client.invocations.update(next.id, { status: 'failed' });
 
   const hangUp = new AbortController();
   client.invocations.create({ ...invocation, async: false }, { signal: hangUp.signal }).catch(() => {});
