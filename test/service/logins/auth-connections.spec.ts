@@ -13,9 +13,13 @@ const empty =
   'pending_sso_buttons external_action_message website_error sso_provider error_message error_code hosted_url ' +
   'live_view_url browser_session_id';
 
-test('creates an auth connection with its profile and default values', async ({ service: { call } }) => {
-  const { status, body } = await call('POST', '/auth/connections', ann);
-  expect(status).toBe(201);
+test('creates one auth connection for a profile and a domain, even if two callers ask', async ({
+  service: { call },
+}) => {
+  const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
+  const created = answers.filter(({ status }) => status === 201);
+  expect(created).toHaveLength(1);
+  const { body } = created[0]!;
   expect(body).toEqual({
     id: expect.stringMatching(/^[a-z2-7]{24}$/),
     ...ann,
@@ -31,24 +35,17 @@ test('creates an auth connection with its profile and default values', async ({ 
     browser_telemetry: null,
     ...Object.fromEntries(empty.split(' ').map((field) => [field, null])),
   });
-  expect((await call('GET', '/profiles/ann')).status).toBe(200);
   expect((await call('GET', `/auth/connections/${body.id}`)).body).toEqual(body);
+  for (const refused of answers.filter((answer) => answer !== created[0])) {
+    const conflict = { code: 'already_exists', existing_id: body.id };
+    expect(refused).toMatchObject({ status: 409, body: conflict });
+    expect(refused.headers.get('x-should-retry')).toBe('false');
+  }
+  expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
+  expect((await call('GET', '/profiles/ann')).status).toBe(200);
   // Another connection of the same profile.
   const { body: other } = await call('POST', '/auth/connections', { ...ann, domain: 'LOCALHOST:3000' });
   expect(other).toMatchObject({ domain: 'localhost:3000' });
-  expect((await call('GET', '/profiles')).body).toHaveLength(1);
-});
-
-test('a profile has one connection for each domain, even if two callers create it', async ({ service: { call } }) => {
-  const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
-  const created = answers.filter(({ status }) => status === 201);
-  expect(created).toHaveLength(1);
-  for (const { status, body, headers } of answers.filter((answer) => answer !== created[0])) {
-    const conflict = { code: 'already_exists', existing_id: created[0]!.body.id };
-    expect({ status, body }).toMatchObject({ status: 409, body: conflict });
-    expect(headers.get('x-should-retry')).toBe('false');
-  }
-  expect((await call('GET', '/auth/connections')).body).toHaveLength(1);
   expect((await call('GET', '/profiles')).body).toHaveLength(1);
 });
 
@@ -201,13 +198,11 @@ test('a connection keeps its credential and its provider when these are renamed'
   const { body: provider } = await call('POST', '/org/credential_providers', onePassword('vault'));
   for (const name of ['first', 'other']) await call('POST', '/credentials', { name, domain: ann.domain, values: {} });
   const item = { path: 'Shop/Ann' };
-  const made = [
-    { name: 'first' },
-    { name: 'other' },
+  const inVault = [
     { provider: 'vault', ...item },
     { provider: 'vault', auto: true },
   ];
-  for (const [index, credential] of made.entries()) {
+  for (const [index, credential] of [{ name: 'first' }, { name: 'other' }, ...inVault].entries()) {
     const connection = { ...ann, profile_name: `${index}`, credential };
     expect((await call('POST', '/auth/connections', connection)).status).toBe(201);
   }
@@ -225,14 +220,8 @@ test('a connection keeps its credential and its provider when these are renamed'
 
 test('keeps auth connections over a restart, and reports a login that was interrupted as failed', async ({}, testInfo) => {
   const options = { dataDirectory: dataDirectory(testInfo) };
-  const login = {
-    id: 'flow',
-    type: 'LOGIN',
-    status: 'IN_PROGRESS',
-    step: 'SUBMITTING',
-    startedAt: 1,
-    expiresAt: Date.now() + 60_000,
-  };
+  const state = { type: 'LOGIN', status: 'IN_PROGRESS', step: 'SUBMITTING' };
+  const login = { id: 'flow', ...state, startedAt: 1, expiresAt: Date.now() + 60_000 };
   let kept: unknown;
   let path: string;
   {

@@ -81,7 +81,7 @@ async function expectOnlyLink(url: string, hostedUrl: string): Promise<void> {
   expect((await fetch(`${url}/auth/connections`, { headers: { authorization } })).status).toBe(401);
 }
 
-test('is labelled, keeps its content security policy, and fits on a phone @long', async ({ page, carol }) => {
+test('is labelled, keeps its content security policy, and fits each window @long', async ({ page, carol }) => {
   const complaints: string[] = [];
   const warned = ({ message }: Error) => void complaints.push(message);
   process.on('warning', warned);
@@ -117,16 +117,7 @@ test('is labelled, keeps its content security policy, and fits on a phone @long'
   await password.focus();
   const { height = 0 } = (await page.getByRole('button', { name: 'Continue' }).boundingBox()) ?? {};
   expect(height).toBeGreaterThanOrEqual(44);
-  process.off('warning', warned);
-  expect(complaints).toEqual([]);
-});
-
-test('shows a browser that is as large as the window allows @long', async ({ page, carol }) => {
-  await page.setViewportSize({ width: 1600, height: 1000 });
-  await page.goto((await carol.login()).hostedUrl);
-  await expect(page.getByLabel('Password')).toBeVisible(patience);
-  await page.getByText('Show the browser').click();
-  await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live', patience);
+  // The browser is as large as the window allows.
   for (const [width, height] of [
     [1600, 1000],
     [360, 740],
@@ -135,38 +126,42 @@ test('shows a browser that is as large as the window allows @long', async ({ pag
     const frame = (await page.locator('iframe').boundingBox())!;
     expect(frame.width).toBeGreaterThan(width - 80);
     expect(frame.height).toBeGreaterThan(height * 0.8);
-    expect((await page.getByLabel('Password').boundingBox())!.width).toBeLessThanOrEqual(448);
+    expect((await password.boundingBox())!.width).toBeLessThanOrEqual(448);
     expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBe(width);
   }
+  process.off('warning', warned);
+  expect(complaints).toEqual([]);
 });
 
-test("shows the site's messages, and ends with the login @long", async ({ page, service, site, carol }) => {
+test('keeps values until the site has them, shows its messages, and ends with the login @long', async ({
+  page,
+  service,
+  site,
+  carol,
+}) => {
   const { hostedUrl } = await carol.login();
   await page.goto(`${hostedUrl}&error_url=${encodeURIComponent(`http://${site.domain}/failed?from=pool`)}`);
-  await page.getByLabel('User name').fill('carol');
+  const [name, password] = [page.getByLabel('User name'), page.getByLabel('Password')];
+  await name.fill('carol');
   await page.getByRole('button', { name: 'Continue' }).click();
   // The browser's own check.
-  await expect(page.getByLabel('Password')).toBeFocused();
-  await page.getByLabel('Password').fill('wrong');
+  await expect(password).toBeFocused();
+  await password.fill('wrong');
+  await page.route('**/login/submit?*', (route) => route.abort());
+  await page.keyboard.press('Enter');
+  await expect(page.getByRole('alert')).toHaveText('The service cannot be reached. Try again.');
+  await expect(password).toHaveValue('wrong');
+  await expect(name).toBeFocused();
+
+  await page.unrouteAll();
   await page.keyboard.press('Enter');
   await expect(page.getByRole('alert')).toHaveText('Wrong user name or password.', patience);
-  await expect(page.getByLabel('User name')).toHaveValue('carol');
-  await expect(page.getByLabel('Password')).toHaveValue('');
+  await expect(name).toHaveValue('carol');
+  await expect(password).toHaveValue('');
   await service.call('DELETE', carol.path);
   await expect(page).toHaveURL(/\/failed\?from=pool&code=CANCELED&message=/, patience);
   expect((await page.goto(hostedUrl))!.status()).toBe(404);
   await expect(page.getByRole('heading')).toHaveText('There is no such login');
-});
-
-test('keeps unsent values in the form, and gives it the focus again @long', async ({ page, carol }) => {
-  await page.goto((await carol.login()).hostedUrl);
-  await page.getByLabel('User name').fill('carol');
-  await page.getByLabel('Password').fill('typed');
-  await page.route('**/login/submit?*', (route) => route.abort());
-  await page.keyboard.press('Enter');
-  await expect(page.getByRole('alert')).toHaveText('The service cannot be reached. Try again.');
-  await expect(page.getByLabel('Password')).toHaveValue('typed');
-  await expect(page.getByLabel('User name')).toBeFocused();
 });
 
 test("loads the question again if it missed the site's reaction to an answer @long", async ({ page, carol }) => {
