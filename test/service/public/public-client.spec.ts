@@ -1,24 +1,23 @@
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
 import { expect, chromium } from '@playwright/test';
 import Kernel, { BadRequestError, ConflictError, InternalServerError, NotFoundError, toFile } from '@onkernel/sdk';
 import { openPromise } from 'yauzl';
-import { startAnyService } from '../../support/service/machines.ts';
 import { collect } from '../../support/service/organization.ts';
 import { test as base } from '../../support/service/service.ts';
 import { decoded, encoded } from '../../support/service/session-processes.ts';
+import { test as uploadsTest } from '../../support/service/uploads.ts';
 import { told } from '../../support/service/watches.ts';
 
-const test = base.extend<{ kernel: Kernel }, { shared: { kernel: Kernel; id: string } }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startAnyService({});
-      const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey });
-      await use({ kernel, id: (await kernel.browsers.create({ timeout_seconds: 600 })).session_id });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<{ kernel: Kernel }>({
   kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
+});
+
+/** The tests share a session, which loses their files. */
+const inSession = uploadsTest.extend<{ kernel: Kernel; id: string }>({
+  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
+  id: async ({ root }, use) => use(basename(dirname(root))),
 });
 
 test("the hosted service's SDK creates, changes, lists and deletes sessions @long", async ({ kernel }) => {
@@ -153,10 +152,10 @@ test("the hosted service's SDK doesn't retry after a conflict", async ({ service
   expect(requests).toBe(1);
 });
 
-test.describe('in one session', () => {
-  test.describe.configure({ mode: 'default' });
+inSession.describe('in one session', () => {
+  inSession.describe.configure({ mode: 'default' });
 
-  test("the hosted service's SDK uploads and downloads files", async ({ shared: { kernel, id } }, testInfo) => {
+  inSession("the hosted service's SDK uploads and downloads files", async ({ kernel, id }, testInfo) => {
     const { fs } = kernel.browsers;
     const source = testInfo.outputPath('source');
     await writeFile(source, Buffer.alloc(1_000_000, 'source'));
@@ -187,7 +186,7 @@ test.describe('in one session', () => {
     await expect(fs.downloadDirZip(id, { path: '/nowhere' })).rejects.toThrow(NotFoundError);
   });
 
-  test("the hosted service's SDK watches a directory and reads its events", async ({ shared: { kernel, id } }) => {
+  inSession("the hosted service's SDK watches a directory and reads its events", async ({ kernel, id }) => {
     const { fs } = kernel.browsers;
     await fs.createDirectory(id, { path: '/home/old/inner' });
     const { watch_id } = await fs.watch.start(id, { path: '/home', recursive: true });
@@ -210,7 +209,7 @@ test.describe('in one session', () => {
     await expect(fs.watch.start(id, { path: '/nowhere' })).rejects.toThrow(/404 path not found/);
   });
 
-  test("the hosted service's SDK reads, writes and deletes files of a session", async ({ shared: { kernel, id } }) => {
+  inSession("the hosted service's SDK reads, writes and deletes files of a session", async ({ kernel, id }) => {
     const { fs } = kernel.browsers;
     const content = Buffer.from('héllo\0wörld');
     await fs.createDirectory(id, { path: '/home/user/in', mode: '700' });
@@ -233,7 +232,7 @@ test.describe('in one session', () => {
     await expect(fs.listFiles(id, { path: '/home/user/in' })).rejects.toThrow(NotFoundError);
   });
 
-  test("the hosted service's SDK runs programs in a session", async ({ shared: { kernel, id } }) => {
+  inSession("the hosted service's SDK runs programs in a session", async ({ kernel, id }) => {
     const programs = kernel.browsers.process;
     const args = ['-c', 'echo out; echo err >&2; exit 2'];
     const done = await programs.exec(id, { command: 'sh', args, timeout_sec: 30 });
@@ -259,8 +258,8 @@ test.describe('in one session', () => {
     await expect(resized).rejects.toThrow(BadRequestError);
   });
 
-  test("the hosted service's SDK opens terminals, and retries no error @long", async ({ shared: { kernel, id } }) => {
-    test.skip(process.platform === 'win32', 'Windows has no sh');
+  inSession("the hosted service's SDK opens terminals, and retries no error @long", async ({ kernel, id }) => {
+    inSession.skip(process.platform === 'win32', 'Windows has no sh');
     const programs = kernel.browsers.process;
     const terminal = { allocate_tty: true, rows: 10, cols: 20 };
     const { process_id } = await programs.spawn(id, {

@@ -1,12 +1,12 @@
 import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { expect } from '@playwright/test';
 import { decoded, encoded, shellIn, type Shell } from '../../support/service/session-processes.ts';
 import { contentType, encoded as form, test as base } from '../../support/service/uploads.ts';
 
-/** The tests share a session. */
+/** The tests share a session, which loses their files. */
 const test = base.extend<{ shell: Shell }>({
-  shell: async ({ client, fs }, use) => use(shellIn(client, fs.split('/')[2]!)),
+  shell: async ({ client, root }, use) => use(shellIn(client, basename(dirname(root)))),
 });
 
 test.describe.configure({ mode: 'default' });
