@@ -58,7 +58,7 @@ test('refuses to deploy a version twice unless the caller forces it @long', asyn
   await expect(collect(client.deployments.list({ app_version: '1.0' }))).rejects.toThrow('app_version: needs app_name');
 });
 
-test('runs once its actions are known, and leaves no files', async ({ client, deploy, invoke }, testInfo) => {
+test('runs once its actions are known, and leaves no files', async ({ client, deploy }, testInfo) => {
   const variables =
     '[value, process.env["my.name"], process.env.ENTRYPOINT_RELPATH, process.env.KERNEL_API_KEY !== "mine"]';
   const source = appOf(
@@ -85,7 +85,8 @@ test('runs once its actions are known, and leaves no files', async ({ client, de
   });
   const { id, env_vars } = deployment;
   expect(env_vars).toEqual({ 'my.name': '' });
-  expect(await invoke('get')).toMatchObject({ output: '[42,"very secret","index.mjs",true]' });
+  const got = await client.invocations.create({ app_name: 'app', action_name: 'get', version: '1.0' });
+  expect(got, got.status_reason).toMatchObject({ output: '[42,"very secret","index.mjs",true]' });
   const version = { app_name: 'app', version: '1.0', deployment: id, actions: [{ name: 'greet' }, { name: 'get' }] };
   expect(await collect(client.apps.list())).toMatchObject([{ ...version, env_vars }]);
   expect(await collect(client.apps.list({ version: '2.0' }))).toEqual([]);
