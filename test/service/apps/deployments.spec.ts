@@ -11,31 +11,34 @@ const hello = appOf({ greet: '({ name }) => `Hello ${name}`' });
 const link = { mode: 0o120777 };
 
 /** Modules that cannot start, with the reason that the service gives, and a line of the log. */
-const broken: [module: string, reason: RegExp, log?: RegExp][] = [
-  ["console.log('so far'); throw new Error('no database');", /^Error: no database$/, /so far/],
-  ['process.exit(0)', /ended with exit code 0/],
-  ["process.kill(process.pid, 'SIGKILL')", /ended with SIGKILL/],
-  ['export const a = 1;', /needs a default export/],
-  [appOf({}), /the actions in the default export must be an object with at least one function/],
-  [appOf({ a: '1' }), /the action a must be a function/],
-  ['export default {', /SyntaxError/, /index\.mjs/],
-  ["import 'left-out';", /Cannot find package 'left-out'/],
-];
+const broken: Record<string, [module: string, reason: RegExp, log?: RegExp][]> = {
+  'that cannot start': [
+    ["console.log('so far'); throw new Error('no database');", /^Error: no database$/, /so far/],
+    ['process.exit(0)', /ended with exit code 0/],
+    ['export const a = 1;', /needs a default export/],
+  ],
+  'with another broken module @long': [
+    ["process.kill(process.pid, 'SIGKILL')", /ended with SIGKILL/],
+    [appOf({}), /the actions in the default export must be an object with at least one function/],
+    [appOf({ a: '1' }), /the action a must be a function/],
+    ['export default {', /SyntaxError/, /index\.mjs/],
+    ["import 'left-out';", /Cannot find package 'left-out'/],
+  ],
+};
 
-test('a deployment that cannot start fails, says why and leaves no files', async ({ client, deploy }, testInfo) => {
-  const deployments = broken.map(async ([module, reason, log = /^/], index) => {
-    const { id, status, status_reason } = await deploy(module, { version: `${index}` });
-    expect({ status, status_reason }, module).toEqual({
-      status: 'failed',
-      status_reason: expect.stringMatching(reason),
+for (const [title, modules] of Object.entries(broken)) {
+  test(`says why a deployment fails ${title}, and keeps no files`, async ({ client, deploy }, testInfo) => {
+    const deployments = modules.map(async ([module, reason, log = /^/], index) => {
+      const { id, ...failed } = await deploy(module, { version: `${index}` });
+      expect(failed, module).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
+      const events = await collect(client.deployments.follow(id));
+      expect(events.at(-1), module).toMatchObject({ event: 'deployment_state', deployment: { status: 'failed' } });
+      expect(events.map(({ message }) => message).join('\n')).toMatch(log);
     });
-    const events = await collect(client.deployments.follow(id));
-    expect(events.at(-1), module).toMatchObject({ event: 'deployment_state', deployment: { status: 'failed' } });
-    expect(events.map(({ message }) => message).join('\n')).toMatch(log);
+    await Promise.all(deployments);
+    await expect.poll(() => readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
   });
-  await Promise.all(deployments);
-  await expect.poll(() => readdirSync(join(dataDirectory(testInfo), 'deployments'))).toEqual([]);
-});
+}
 
 test('refuses to deploy a version twice unless the caller forces it @long', async ({ client, deploy }) => {
   const first = await deploy(hello, { version: '1.0' });
