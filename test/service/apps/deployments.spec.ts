@@ -12,12 +12,12 @@ const link = { mode: 0o120777 };
 
 /** Modules that cannot start, with the reason that the service gives, and a line of the log. */
 const broken: Record<string, [module: string, reason: RegExp, log?: RegExp][]> = {
-  'that cannot start': [
+  '': [
     ["console.log('so far'); throw new Error('no database');", /^Error: no database$/, /so far/],
     ['process.exit(0)', /ended with exit code 0/],
     ['export const a = 1;', /needs a default export/],
   ],
-  'with another broken module @long': [
+  ': further modules @long': [
     ["process.kill(process.pid, 'SIGKILL')", /ended with SIGKILL/],
     [appOf({}), /the actions in the default export must be an object with at least one function/],
     [appOf({ a: '1' }), /the action a must be a function/],
@@ -27,7 +27,7 @@ const broken: Record<string, [module: string, reason: RegExp, log?: RegExp][]> =
 };
 
 for (const [title, modules] of Object.entries(broken)) {
-  test(`says why a deployment fails ${title}, and keeps no files`, async ({ client, deploy }, testInfo) => {
+  test(`a deployment that cannot start says why, and leaves no files${title}`, async ({ client, deploy }, testInfo) => {
     const deployments = modules.map(async ([module, reason, log = /^/], index) => {
       const { id, ...failed } = await deploy(module, { version: `${index}` });
       expect(failed, module).toMatchObject({ status: 'failed', status_reason: expect.stringMatching(reason) });
