@@ -11,6 +11,7 @@ import { withUtf8 } from '../../../src/service/chromium/locale.ts';
 import { chromiumSwitches } from '../../../src/service/chromium/switches.ts';
 import { expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
 
+const shellFile = 'chrome-headless-shell-linux64/chrome-headless-shell';
 const viewport = { width: 1000, height: 500 };
 
 /** Launches an executable with the user-data directory of a test. */
@@ -25,6 +26,12 @@ function launch(
 /** The number of sockets that listen in this process. */
 function serverCount(): number {
   return process.getActiveResourcesInfo().filter((kind) => kind === 'TCPServerWrap').length;
+}
+
+async function installedOrSkip(command: string): Promise<string> {
+  const executable = await findChromium(true, command, process.env).catch(() => '');
+  test.skip(executable === '', `${command} is not installed`);
+  return executable;
 }
 
 async function script(file: string, text: string): Promise<string> {
@@ -57,10 +64,8 @@ test.describe('switches', () => {
       const executablePath = await script(testInfo.outputPath('chromium'), `printf '%s\\n' "$@" > '${output}'`);
       await expect(chromium.launch({ executablePath, headless })).rejects.toThrow();
       const itsOwn = (await readFile(output, 'utf8')).trim().split('\n');
-      // These two are given to every Chromium of ours too, by launchChromium.
-      const switches = itsOwn.filter(
-        (name) => !name.startsWith('--user-data-dir=') && name !== '--remote-debugging-pipe',
-      );
+      // launchChromium gives these two to every Chromium of ours, too.
+      const switches = itsOwn.filter((name) => !/^--(user-data-dir=|remote-debugging-pipe$)/.test(name));
       expect(chromiumSwitches({ headless, sandbox: false }).sort()).toEqual(switches.sort());
     });
   }
@@ -76,7 +81,6 @@ test.describe('finding Chromium', () => {
     const environment = { PLAYWRIGHT_BROWSERS_PATH: browsers, PATH: testInfo.outputPath('commands') };
     await script(testInfo.outputPath('commands/chromium-headless-shell'), 'exit');
     const { revision, version } = await namedShell();
-    const file = 'chrome-headless-shell-linux64/chrome-headless-shell';
     const found = async () => {
       const warnings: string[] = [];
       return { executable: await findChromium(true, undefined, environment, (text) => warnings.push(text)), warnings };
@@ -88,9 +92,9 @@ test.describe('finding Chromium', () => {
 
     const older = await installed(browsers, 'chromium_headless_shell-999', 'chrome-linux/headless_shell');
     expect(await found()).toEqual({ executable: older, warnings: warning(999) });
-    const newer = await installed(browsers, `chromium_headless_shell-${revision + 1}`, file);
+    const newer = await installed(browsers, `chromium_headless_shell-${revision + 1}`, shellFile);
     expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
-    const named = await installed(browsers, `chromium_headless_shell-${revision}`, file, false);
+    const named = await installed(browsers, `chromium_headless_shell-${revision}`, shellFile, false);
     expect(await found()).toEqual({ executable: newer, warnings: warning(revision + 1) });
     await writeFile(path.join(browsers, `chromium_headless_shell-${revision}`, 'INSTALLATION_COMPLETE'), '');
     expect(await found()).toEqual({ executable: named, warnings: [] });
@@ -109,11 +113,7 @@ test.describe('finding Chromium', () => {
     expect(await find(false)).toBe(inPath);
     const full = await installed(browsers, 'chromium-1300', 'chrome-linux64/chrome');
     expect(await find(false)).toBe(full);
-    const shell = await installed(
-      browsers,
-      'chromium_headless_shell-1200',
-      'chrome-headless-shell-linux64/chrome-headless-shell',
-    );
+    const shell = await installed(browsers, 'chromium_headless_shell-1200', shellFile);
     expect(await find(true)).toBe(shell);
   });
 
@@ -121,11 +121,8 @@ test.describe('finding Chromium', () => {
     const executable = await script(testInfo.outputPath('my-chromium'), 'exit');
     expect(await findChromium(true, executable, {})).toBe(executable);
     expect(await findChromium(true, 'my-chromium', { PATH: testInfo.outputDir })).toBe(executable);
-    const missing = findChromium(true, '/nowhere/chromium', {});
-    await expect(missing).rejects.toMatchObject({
-      code: 'no_chromium',
-      message: expect.stringContaining('/nowhere/chromium'),
-    });
+    const message = expect.stringContaining('/nowhere/chromium');
+    await expect(findChromium(true, '/nowhere/chromium', {})).rejects.toMatchObject({ code: 'no_chromium', message });
   });
 
   test('says how to install Chromium if there is none', async ({}, testInfo) => {
@@ -147,19 +144,8 @@ test.describe('launching', () => {
   test("throws if the executable isn't a program", async ({}, testInfo) => {
     const executable = testInfo.outputPath('chromium');
     await writeFile(executable, '\0');
-    const launched = launch(testInfo, { executable });
-    await expect(launched).rejects.toMatchObject({ code: 'unavailable', message: expect.stringContaining(executable) });
-  });
-
-  test('an abort kills a Chromium that is still starting', async ({}, testInfo) => {
-    const executable = await script(testInfo.outputPath('chromium'), 'sh -c "sleep 1000; exit" "$@" & wait');
-    const abort = new AbortController();
-    const userDataDirectory = testInfo.outputPath('user-data');
-    const launched = launch(testInfo, { executable, signal: abort.signal });
-    await expect.poll(() => processesWith(userDataDirectory)).toHaveLength(2);
-    abort.abort(new Error('not needed any more'));
-    await expect(launched).rejects.toThrow('not needed any more');
-    await expectNoProcessWith(userDataDirectory);
+    const failure = { code: 'unavailable', message: expect.stringContaining(executable) };
+    await expect(launch(testInfo, { executable })).rejects.toMatchObject(failure);
   });
 
   test("closes its local proxy if Chromium can't be launched", async ({}, testInfo) => {
@@ -169,56 +155,64 @@ test.describe('launching', () => {
     await expect.poll(serverCount).toBe(before);
   });
 
-  test('starts Chromium with the given priority, and kills it if the launch is aborted', async ({}, testInfo) => {
+  test('starts Chromium with the given priority, and kills it if the launch is aborted meanwhile', async ({}, testInfo) => {
     const priority = testInfo.outputPath('priority');
-    const executable = await script(testInfo.outputPath('chromium'), `nice > ${priority}; sleep 1000`);
+    const sleeper = `nice > ${priority}; sh -c "sleep 1000; exit" "$@" & wait`;
+    const executable = await script(testInfo.outputPath('chromium'), sleeper);
     const userDataDirectory = testInfo.outputPath('user-data');
     const caller = new AbortController();
     const launching = launch(testInfo, { executable, niceness: 7, signal: caller.signal });
     const aborted = expect(launching).rejects.toThrow('the caller has left');
-    await expect.poll(() => readFile(priority, 'utf8').catch(() => '')).toBe('7\n');
+    await expect.poll(() => processesWith(userDataDirectory)).toHaveLength(2);
+    expect(await readFile(priority, 'utf8')).toBe('7\n');
     caller.abort(new Error('the caller has left'));
     await aborted;
     await expectNoProcessWith(userDataDirectory);
   });
 
-  for (const command of ['chromium-headless-shell', 'chromium']) {
-    test(`${command} starts Chromium without a page, with the given window size and no secret of the service, and a kill ends it`, async ({}, testInfo) => {
-      const executable = await findChromium(true, command, process.env).catch(() => '');
-      test.skip(executable === '', `${command} is not installed`);
-      const userDataDirectory = testInfo.outputPath('user-data');
-      const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
-      const launched = await launch(testInfo, { executable, environment });
-      try {
-        const { cdp } = launched;
-        expect((await cdp.send('Target.getTargets', {})).targetInfos).toEqual([]);
-        const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
-        const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
-        const size = { expression: '[outerWidth, outerHeight]', returnByValue: true };
-        const { result } = await cdp.send('Runtime.evaluate', size, { sessionId });
-        expect(result.value).toEqual([viewport.width, viewport.height]);
-        const processes = processesWith(userDataDirectory);
-        expect(processes.length).toBeGreaterThan(0);
-        for (const pid of processes) expect(processFile(pid, 'environ')).not.toContain('secret-key');
-      } finally {
+  // The whole Chromium takes several times as long to start.
+  for (const [command, tag] of [
+    ['chromium-headless-shell', []],
+    ['chromium', ['@long']],
+  ] as const) {
+    test(
+      `${command} starts without a page, with the given window size and no secret of the service, and a kill ends it`,
+      { tag: [...tag] },
+      async ({}, testInfo) => {
+        const executable = await installedOrSkip(command);
+        const userDataDirectory = testInfo.outputPath('user-data');
+        const environment = { ...process.env, PLAYWRIGHT_POOL_API_KEY: 'secret-key' };
+        const launched = await launch(testInfo, { executable, environment });
+        try {
+          const { cdp } = launched;
+          expect((await cdp.send('Target.getTargets', {})).targetInfos).toEqual([]);
+          const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
+          const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+          const size = { expression: '[outerWidth, outerHeight]', returnByValue: true };
+          const { result } = await cdp.send('Runtime.evaluate', size, { sessionId });
+          expect(result.value).toEqual([viewport.width, viewport.height]);
+          const processes = processesWith(userDataDirectory);
+          expect(processes.length).toBeGreaterThan(0);
+          for (const pid of processes) expect(processFile(pid, 'environ')).not.toContain('secret-key');
+        } finally {
+          await launched.kill();
+        }
+        await expectNoProcessWith(userDataDirectory);
         await launched.kill();
-      }
-      await expectNoProcessWith(userDataDirectory);
-      await launched.kill();
-    });
+      },
+    );
 
-    test(`${command} ends when SIGKILL ends the process that started it`, async ({}, testInfo) => {
-      const executable = await findChromium(true, command, process.env).catch(() => '');
-      test.skip(executable === '', `${command} is not installed`);
+    test(`${command} ends when SIGKILL ends the process that started it`, { tag: [...tag] }, async ({}, testInfo) => {
+      const executable = await installedOrSkip(command);
       const userDataDirectory = testInfo.outputPath('user-data');
       const module = pathToFileURL(path.resolve('build/src/service/chromium/chromium.js')).href;
       const options = { executable, userDataDirectory, headless: true, viewport };
       const program = `
-        import { launchChromium } from ${JSON.stringify(module)};
-        const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
-        await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
-        console.log('ready');
-      `;
+          import { launchChromium } from ${JSON.stringify(module)};
+          const { cdp } = await launchChromium({ ...${JSON.stringify(options)}, environment: process.env });
+          await cdp.send('Target.createTarget', { url: 'data:text/html,<script>for (;;);</script>' });
+          console.log('ready');
+        `;
       const starter = spawn(process.execPath, ['--input-type=module', '--eval', program], {
         stdio: ['ignore', 'pipe', 'inherit'],
       });

@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { checkExtraSwitches } from '../../../src/service/chromium/extra-switches.ts';
-import { test } from '../../support/service/service.ts';
+import { test } from '../../support/service/shared-service.ts';
 import { commandLine, processesWith } from '../../support/processes/processes.ts';
 
 /** Refused switches by a part of the reason. */
@@ -44,10 +44,9 @@ test('allows the Chromium switches that tests use', () => {
   ]);
 });
 
-test("a pool starts Chromium with its extra switches and keeps the service's own features", async ({
-  service,
+test("a pool starts Chromium with its extra switches, keeps the service's own features and refuses forbidden switches, as single sessions do", async ({
+  call,
 }, testInfo) => {
-  const { call } = service;
   const flag = testInfo.outputDir.replaceAll(/\W/g, '');
   const chromium_args = [`--lang=${flag}`, '--enable-features=OneOfMine', '--js-flags=--expose-gc'];
   const pool = await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true, chromium_args });
@@ -57,28 +56,19 @@ test("a pool starts Chromium with its extra switches and keeps the service's own
   await expect.poll(() => processesWith(`--lang=${flag}`).length).toBeGreaterThan(0);
   const lines = processesWith(`--lang=${flag}`).map(commandLine);
   const browser = lines.find((line) => line.some((word) => word.startsWith('--remote-debugging-pipe')))!;
-  expect(browser.filter((text) => text.startsWith('--enable-features='))).toEqual([
-    expect.stringMatching(/CDPScreenshotNewSurface.*,OneOfMine$/),
-  ]);
+  const features = browser.filter((text) => text.startsWith('--enable-features='));
+  expect(features).toEqual([expect.stringMatching(/CDPScreenshotNewSurface.*,OneOfMine$/)]);
   expect(browser).toContain('--js-flags=--expose-gc');
   await call('POST', '/browser_pools/ci/release', { session_id: leased.body.session_id, reuse: true });
   expect((await call('GET', `/browsers/${leased.body.session_id}`)).body).not.toHaveProperty('leased_at');
-});
 
-test('refuses a forbidden Chromium switch for a new pool, an existing pool and a single session', async ({
-  service,
-}) => {
-  const { call } = service;
-  await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
-  for (const chromium_args of [['--no-sandbox'], ['site-per-process'], ['--'], ['-no-sandbox'], ['--lang=\0'], ['']]) {
-    const answers = [
-      await call('POST', '/browser_pools', { size: 1, chromium_args }),
-      await call('PATCH', '/browser_pools/ci', { chromium_args }),
-      await call('POST', '/browsers', { chromium_args }),
-    ];
-    for (const { status, body } of answers) {
+  for (const forbidden of [['--no-sandbox'], ['site-per-process'], ['--'], ['-no-sandbox'], ['--lang=\0'], ['']])
+    for (const { status, body } of [
+      await call('POST', '/browser_pools', { size: 1, chromium_args: forbidden }),
+      await call('PATCH', '/browser_pools/ci', { chromium_args: forbidden }),
+      await call('POST', '/browsers', { chromium_args: forbidden }),
+    ]) {
       expect(status).toBe(400);
       expect(body.message).toContain('chromium_args');
     }
-  }
 });

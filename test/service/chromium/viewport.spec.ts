@@ -1,13 +1,11 @@
 import { chromium, expect, type Page } from '@playwright/test';
-import Kernel from '@onkernel/sdk';
 import { createClient } from '../../../src/client/index.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
-import { test } from '../../support/service/service.ts';
+import { test } from '../../support/service/shared-service.ts';
 
 const sizeOf = (page: Page) => page.evaluate(() => [innerWidth, innerHeight]);
 
-test("setting a session's viewport resizes the default context's pages, open and later ones", async ({ service }) => {
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
+test("setting a session's viewport resizes the default context's pages, open and later ones", async ({ kernel }) => {
   const { session_id: id, cdp_ws_url } = await kernel.browsers.create({
     headless: true,
     viewport: { width: 800, height: 600 },
@@ -41,8 +39,7 @@ test("setting a session's viewport resizes the default context's pages, open and
   await browser.close();
 });
 
-test('a pool ends the browser of a lease that changed its viewport @long', async ({ service }) => {
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+test('a pool ends the browser of a lease that changed its viewport @long', async ({ client }) => {
   const pool = await client.browserPools.create({ size: 1, headless: true, viewport: { width: 800, height: 600 } });
   const first = (await client.browserPools.acquire(pool.id))!;
   await client.browsers.update(first.session_id, { viewport: { width: 500, height: 400 } });
@@ -52,8 +49,8 @@ test('a pool ends the browser of a lease that changed its viewport @long', async
   expect(second.viewport).toMatchObject({ width: 800, height: 600 });
 });
 
-test('a control plane passes a new viewport on to the machine @long', async ({}, testInfo) => {
-  await using service = await startControlPlane(1, { dataDirectory: testInfo.outputPath('plane') });
+test('a control plane passes a new viewport on to the machine @long', async () => {
+  await using service = await startControlPlane(1);
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const session = await client.browsers.create({ headless: true, viewport: { width: 800, height: 600 } });
   const changed = await client.browsers.update(session.session_id, { viewport: { width: 500, height: 400 } });

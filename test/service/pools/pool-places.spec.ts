@@ -5,98 +5,106 @@ import { empty } from '../../support/service/shared-service.ts';
 
 const slots = 2;
 const apiKey = 'the-key';
-const kinds = ['a service', 'a control plane'] as const;
-
 /** Services with two slots: on its own machine, or on two machines of a control plane. */
-type Places = Record<(typeof kinds)[number], Call>;
-
-const test = base.extend<{ places: Places }, { sharedPlaces: Places }>({
-  sharedPlaces: [
+const test = base.extend<{ alone: Call; plane: Call }, { sharedAlone: Call; sharedPlane: Call }>({
+  sharedAlone: [
     async ({}, use) => {
-      await using alone = await startService({ apiKey, maxConcurrentSessions: slots });
-      await using first = await startService({ apiKey, maxConcurrentSessions: 1 });
-      await using second = await startService({ apiKey, maxConcurrentSessions: 1 });
-      await using control = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
-      await use({ 'a service': callerOf(alone), 'a control plane': callerOf(control) });
+      await using service = await startService({ apiKey, maxConcurrentSessions: slots });
+      await use(callerOf(service));
     },
     { scope: 'worker' },
   ],
-  places: async ({ sharedPlaces: places }, use) => {
-    await use(places);
-    for (const call of Object.values(places)) await empty(call);
+  sharedPlane: [
+    async ({}, use) => {
+      await using first = await startService({ apiKey, maxConcurrentSessions: 1 });
+      await using second = await startService({ apiKey, maxConcurrentSessions: 1 });
+      await using control = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
+      await use(callerOf(control));
+    },
+    { scope: 'worker' },
+  ],
+  alone: async ({ sharedAlone: call }, use) => {
+    await use(call);
+    await empty(call);
+  },
+  plane: async ({ sharedPlane: call }, use) => {
+    await use(call);
+    await empty(call);
   },
 });
 test.describe.configure({ mode: 'default' });
 
-for (const kind of kinds) {
-  test(`${kind} ends idle browsers of a pool for sessions outside pools and for other pools, and does not start them again meanwhile`, async ({
-    places: { [kind]: call },
-  }) => {
-    await createPool(call, 'idle');
-    await expectCounts(call, 'idle', [slots, 0]);
-    const create = () => call('POST', '/browsers', { headless: true });
-    const outside = await Promise.all([create(), create()]);
-    expect(outside.map(({ status }) => status)).toEqual([200, 200]);
-    expect(await countsOf(call, 'idle')).toEqual([0, 0]);
-    expect([429, 529]).toContain((await create()).status);
-    const waiting = acquire(call, 'idle');
-    await expect
-      .poll(async () => (await call('GET', '/browser_pools/idle')).body.wait_reason)
-      .toMatch(
-        /^1 waiting, 0 leased.*, (the service's limit of 2 browsers is reached|no machine has a free slot) \(2 outside pools\): release browsers, or /,
-      );
-    await call('DELETE', `/browsers/${outside[0].body.session_id}`);
-    expect((await waiting).status).toBe(200);
+const endsIdleBrowsers =
+  'ends idle browsers of a pool for sessions outside pools and for other pools, and does not start them again meanwhile';
 
-    await call('DELETE', `/browsers/${outside[1].body.session_id}`);
-    await release(call, 'idle', await waiting, true);
-    await expectCounts(call, 'idle', [slots, 0]);
-    await createPool(call, 'busy');
-    const leased = await Promise.all([acquire(call, 'busy'), acquire(call, 'busy')]);
-    expect(leased.map(({ status }) => status)).toEqual([200, 200]);
-    expect(await countsOf(call, 'idle')).toEqual([0, 0]);
-    await release(call, 'busy', leased[0], false);
-    // The pool that was used last fills up first.
-    await expectCounts(call, 'busy', [1, 1]);
-    expect((await acquire(call, 'idle')).status).toBe(200);
-    expect(await countsOf(call, 'busy')).toEqual([0, 1]);
-  });
+test(`a service ${endsIdleBrowsers}`, ({ alone }) => expectIdleBrowsersEnd(alone));
+test(`a control plane ${endsIdleBrowsers} @long`, ({ plane }) => expectIdleBrowsersEnd(plane));
 
-  const tag = kind === 'a service' ? [] : ['@long'];
-  test(
-    `${kind} gives the place of a reused browser to the pool that has fewer, and among equals to the older acquire`,
-    { tag },
-    async ({ places: { [kind]: call } }) => {
-      await createPool(call, 'large');
-      await createPool(call, 'small');
-      const held = [await acquire(call, 'large'), await acquire(call, 'large')];
-      const served: string[] = [];
-      const wait = async (pool: string) => {
-        const answer = await acquire(call, pool);
-        served.push(pool);
-        return answer;
-      };
-      const waiting: Promise<Answer>[] = [];
-      for (const pool of ['large', 'large', 'small', 'small']) {
-        const count = waiting.push(wait(pool));
-        await expect.poll(() => waitingIn(call), quickly).toBe(count);
-      }
-      const turns = [
-        ['large', async () => held[0]!, 'small'],
-        ['large', async () => held[1]!, 'large'],
-        ['small', () => waiting[2]!, 'small'],
-        ['large', () => waiting[0]!, 'large'],
-      ] as const;
-      for (const [count, [pool, holder]] of turns.entries()) {
-        await release(call, pool, await holder(), true);
-        await expect.poll(() => served, quickly).toEqual(turns.slice(0, count + 1).map(([, , next]) => next));
-      }
-      await Promise.all(waiting);
-    },
-  );
+const givesPlace =
+  'gives the place of a reused browser to the pool that has fewer, and among equals to the older acquire';
+
+test(`a service ${givesPlace}`, ({ alone }) => expectPlacesGiven(alone));
+test(`a control plane ${givesPlace} @long`, ({ plane }) => expectPlacesGiven(plane));
+
+async function expectIdleBrowsersEnd(call: Call): Promise<void> {
+  await createPool(call, 'idle');
+  await expectCounts(call, 'idle', [slots, 0]);
+  const create = () => call('POST', '/browsers', { headless: true });
+  const outside = await Promise.all([create(), create()]);
+  expect(outside.map(({ status }) => status)).toEqual([200, 200]);
+  expect(await countsOf(call, 'idle')).toEqual([0, 0]);
+  expect([429, 529]).toContain((await create()).status);
+  const waiting = acquire(call, 'idle');
+  const limit = "(the service's limit of 2 browsers is reached|no machine has a free slot) \\(2 outside pools\\)";
+  await expect
+    .poll(async () => (await call('GET', '/browser_pools/idle')).body.wait_reason)
+    .toMatch(new RegExp(`^1 waiting, 0 leased.*, ${limit}: release browsers, or `));
+  await call('DELETE', `/browsers/${outside[0].body.session_id}`);
+  expect((await waiting).status).toBe(200);
+
+  await call('DELETE', `/browsers/${outside[1].body.session_id}`);
+  await release(call, 'idle', await waiting, true);
+  await expectCounts(call, 'idle', [slots, 0]);
+  await createPool(call, 'busy');
+  const leased = await Promise.all([acquire(call, 'busy'), acquire(call, 'busy')]);
+  expect(leased.map(({ status }) => status)).toEqual([200, 200]);
+  expect(await countsOf(call, 'idle')).toEqual([0, 0]);
+  await release(call, 'busy', leased[0], false);
+  // The pool that was used last fills up first.
+  await expectCounts(call, 'busy', [1, 1]);
+  expect((await acquire(call, 'idle')).status).toBe(200);
+  expect(await countsOf(call, 'busy')).toEqual([0, 1]);
 }
 
-test('a project at its own limit ends its own idle browsers only', async ({ places: { 'a service': call } }) => {
+async function expectPlacesGiven(call: Call): Promise<void> {
+  await createPool(call, 'large');
+  await createPool(call, 'small');
+  const held = [await acquire(call, 'large'), await acquire(call, 'large')];
+  const served: string[] = [];
+  const wait = async (pool: string) => {
+    const answer = await acquire(call, pool);
+    served.push(pool);
+    return answer;
+  };
+  const waiting: Promise<Answer>[] = [];
+  for (const pool of ['large', 'large', 'small', 'small']) {
+    const count = waiting.push(wait(pool));
+    await expect.poll(() => waitingIn(call), quickly).toBe(count);
+  }
+  const turns = [
+    ['large', async () => held[0]!, 'small'],
+    ['large', async () => held[1]!, 'large'],
+    ['small', () => waiting[2]!, 'small'],
+    ['large', () => waiting[0]!, 'large'],
+  ] as const;
+  for (const [count, [pool, holder]] of turns.entries()) {
+    await release(call, pool, await holder(), true);
+    await expect.poll(() => served, quickly).toEqual(turns.slice(0, count + 1).map(([, , next]) => next));
+  }
+  await Promise.all(waiting);
+}
+
+test('a project at its own limit ends its own idle browsers only', async ({ alone: call }) => {
   const { body: project } = await call('POST', '/org/projects', { name: 'shop' });
   await call('PATCH', `/org/projects/${project.id}/limits`, { max_concurrent_sessions: 1 });
   const inShop: Call = (method, path, body) => call(method, path, body, { 'x-kernel-project-id': project.id });

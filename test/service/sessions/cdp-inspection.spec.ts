@@ -42,37 +42,32 @@ test.describe("the service's own page is hidden", () => {
     }
   });
 
-  for (const when of ['before', 'after']) {
-    test(`hides the service's own page from a CDP client that subscribes to all targets ${when} the page is opened`, async ({
-      session,
-      connectRaw,
-      addressOf,
-    }) => {
-      if (when === 'after') await clipboardOf(session).write('x');
+  test("hides the service's own page from CDP clients that subscribe to all targets before and after the page is opened", async ({
+    session,
+    connectRaw,
+    addressOf,
+  }) => {
+    // The first client makes the service open its page.
+    for (const when of ['before', 'after']) {
       const client = await connectRaw(addressOf(session));
       await client.send('Target.setDiscoverTargets', { discover: true, filter: [{}] });
       const autoAttach = { autoAttach: true, waitForDebuggerOnStart: true, flatten: true };
       await client.send('Target.setAutoAttach', autoAttach);
       const nested = await client.send('Target.attachToBrowserTarget');
       // Pages are attached to by way of their tabs.
-      await client.send(
-        'Target.setAutoAttach',
-        { ...autoAttach, filter: [{ type: 'page', exclude: true }, {}] },
-        nested.sessionId,
-      );
+      const tabs = { ...autoAttach, filter: [{ type: 'page', exclude: true }, {}] };
+      await client.send('Target.setAutoAttach', tabs, nested.sessionId);
       if (when === 'before') await clipboardOf(session).write('x');
       expect(await clipboardOf(session).read()).toBe('x');
 
-      expect(
-        (await client.send('Target.getTargets', { filter: [{ type: 'browser', exclude: true }, {}] })).targetInfos,
-      ).toEqual([]);
+      const exceptBrowser = { filter: [{ type: 'browser', exclude: true }, {}] };
+      expect((await client.send('Target.getTargets', exceptBrowser)).targetInfos).toEqual([]);
       expect((await client.send('Target.getTargets', {}, nested.sessionId)).targetInfos).toEqual([]);
       expect(await client.send('Target.getBrowserContexts')).toMatchObject({ browserContextIds: [] });
       const { browserContextId } = await client.send('Target.createBrowserContext');
       const { targetId } = await client.send('Target.createTarget', { url: 'about:blank', browserContextId });
-      expect((await client.send('Target.getTargets')).targetInfos).toContainEqual(
-        expect.objectContaining({ targetId, browserContextId }),
-      );
+      const ours = expect.objectContaining({ targetId, browserContextId });
+      expect((await client.send('Target.getTargets')).targetInfos).toContainEqual(ours);
       expect((await client.send('Target.getBrowserContexts')).browserContextIds).toEqual([browserContextId]);
 
       const told = client.received
@@ -82,14 +77,17 @@ test.describe("the service's own page is hidden", () => {
       expect(new Set(contexts)).toEqual(new Set([browserContextId]));
       expect(client.received.every(({ id = 1 }) => id > 0)).toBe(true);
       expect(client.received.filter(({ method }) => method === 'Target.detachedFromTarget')).toEqual([]);
-    });
-  }
+      await client.send('Target.disposeBrowserContext', { browserContextId });
+      client.close();
+      await client.closed;
+    }
+  });
 });
 
 test.describe('paths', () => {
   test.use({ environment: { ...process.env, LC_ALL: 'C' } });
 
-  test('a file field gets a file by the path that the client gave', async ({
+  test('file fields and downloads use the paths that the client names', async ({
     session,
     connectRaw,
     addressOf,
@@ -112,14 +110,10 @@ test.describe('paths', () => {
       ['second.bin', 3],
     ]);
     expect(await evaluate('document.querySelector("input").files[0].text()')).toBe('hello');
-    const { result } = await client.send(
-      'Runtime.evaluate',
-      { expression: 'document.querySelector("input").files[0]' },
-      sessionId,
-    );
-    expect(await client.send('DOM.getFileInfo', { objectId: result.objectId }, sessionId)).toEqual({
-      path: '/home/user/a/grüße.txt',
-    });
+    const file = { expression: 'document.querySelector("input").files[0]' };
+    const { objectId } = (await client.send('Runtime.evaluate', file, sessionId)).result;
+    const info = await client.send('DOM.getFileInfo', { objectId }, sessionId);
+    expect(info).toEqual({ path: '/home/user/a/grüße.txt' });
 
     await expect(set(['second.bin'])).rejects.toThrow('must be absolute');
     await expect(set(['/../../etc/passwd'])).rejects.toThrow("leads out of the session's directory");
@@ -127,18 +121,13 @@ test.describe('paths', () => {
     await expect(set('/second.bin')).rejects.toThrow('Invalid parameters');
     await set(['/missing']);
     expect(await evaluate(files)).toEqual([['missing', 0]]);
-  });
 
-  test('a download goes into the directory that the client named', async ({ session, connectRaw, addressOf, site }) => {
-    const client = await connectRaw(addressOf(session));
-    const { evaluate } = await openPage(client, await site(links));
     const choose = (downloadPath: string) =>
       client.send('Browser.setDownloadBehavior', { behavior: 'allow', downloadPath, eventsEnabled: true });
     await choose('/home/user/../work/new');
     await evaluate('document.querySelector("a").click()');
-    await expect
-      .poll(() => progress(client))
-      .toMatchObject({ state: 'completed', filePath: '/home/work/new/report.txt' });
+    const completed = { state: 'completed', filePath: '/home/work/new/report.txt' };
+    await expect.poll(() => progress(client)).toMatchObject(completed);
     expect(await readFile(path.join(session.root, 'home/work/new/report.txt'), 'utf8')).toBe('a report');
     await expect(choose('somewhere')).rejects.toThrow('must be absolute');
     await expect(choose('/..')).rejects.toThrow("leads out of the session's directory");

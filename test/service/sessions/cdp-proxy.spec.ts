@@ -41,8 +41,17 @@ async function isAlive({ call }: TestService, id: string): Promise<boolean> {
   return (await call('GET', `/browsers/${id}`)).status === 200;
 }
 
-test('Playwright drives a session over CDP, through several sockets at once', async ({ startSession }) => {
-  const { cdp_ws_url } = await startSession();
+test('Playwright clients and a live view use one session at once', async ({
+  service: { call },
+  startSession,
+  open,
+}) => {
+  const { session_id, cdp_ws_url } = await startSession();
+  const { body: session } = await call('GET', `/browsers/${session_id}`);
+  const { host, search } = new URL(session.browser_live_view_url);
+  const viewer = await open(`ws://${host}/browser/live/socket${search}`);
+  let pictures = 0;
+  viewer.on('message', (_data, isBinary) => (pictures += Number(isBinary)));
   const browsers = await Promise.all([1, 2, 3].map(() => chromium.connectOverCDP(cdp_ws_url)));
   const titles = await Promise.all(
     browsers.map(async (browser, index) => {
@@ -54,6 +63,7 @@ test('Playwright drives a session over CDP, through several sockets at once', as
   expect(titles).toEqual(['page 0', 'page 1', 'page 2']);
   await browsers[0]!.close();
   expect(await browsers[1]!.contexts()[1]?.pages()[0]?.title()).toBe('page 1');
+  await expect.poll(() => pictures).toBeGreaterThan(0);
   await Promise.all(browsers.map((browser) => browser.close()));
 });
 
@@ -121,61 +131,56 @@ test('passes CDP messages of many megabytes both ways @long', async ({ startSess
   await browser.close();
 });
 
-test.describe('idle sessions', () => {
-  test('file operations and computer actions keep a session alive, which ends after its idle timeout', async ({
-    service,
-    startSession,
-    clock,
-  }) => {
-    const { session_id } = await startSession({ timeout_seconds: 10 });
-    for (const [method, path, body] of [
-      ['GET', '/fs/list_files?path=/', undefined],
-      ['POST', '/computer/get_mouse_position', undefined],
-      ['POST', '/computer/clipboard/write', { text: 'x' }],
-    ] as const) {
-      clock.advance(9000);
-      expect((await service.call(method, `/browsers/${session_id}${path}`, body)).status).toBe(200);
-    }
-    clock.advance(9999);
-    expect(await isAlive(service, session_id)).toBe(true);
-    clock.advance(1);
-    await expect.poll(() => isAlive(service, session_id)).toBe(false);
+test('uploads, file operations and computer actions keep a session alive, which ends after its idle timeout', async ({
+  service,
+  startSession,
+  clock,
+}) => {
+  const { session_id } = await startSession({ timeout_seconds: 10 });
+  const upload = request(`${service.url}/browsers/${session_id}/fs/write_file?path=/a`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${service.apiKey}` },
   });
+  // More than the buffers on the way hold: the service has begun to read.
+  for (let megabyte = 0; megabyte < 32; megabyte += 1) {
+    if (!upload.write(Buffer.alloc(1024 * 1024))) await once(upload, 'drain');
+  }
+  for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) clock.advance(4000);
+  upload.end();
+  const [response] = (await once(upload, 'response')) as [IncomingMessage];
+  expect(response.resume().statusCode).toBe(201);
+  expect(await isAlive(service, session_id)).toBe(true);
 
-  test('a client that only answers pings keeps its session alive', async ({ service, startSession, open, clock }) => {
-    const { session_id, cdp_ws_url } = await startSession({ timeout_seconds: 10 });
-    const socket = await open(cdp_ws_url);
-    for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) {
-      const pinged = once(socket, 'ping');
-      clock.advance(4000);
-      await pinged;
-      // An answer to a later message shows that the one to the ping has arrived.
-      socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
-      await once(socket, 'message');
-    }
-    expect(await isAlive(service, session_id)).toBe(true);
-    const silent = await open(cdp_ws_url, { autoPong: false });
-    const closed = once(silent, 'close');
-    socket.terminate();
-    clock.advance(10_000);
-    await closed;
-    await expect.poll(() => isAlive(service, session_id)).toBe(false);
-  });
+  for (const [method, path, body] of [
+    ['GET', '/fs/list_files?path=/', undefined],
+    ['POST', '/computer/get_mouse_position', undefined],
+    ['POST', '/computer/clipboard/write', { text: 'x' }],
+  ] as const) {
+    clock.advance(9000);
+    expect((await service.call(method, `/browsers/${session_id}${path}`, body)).status).toBe(200);
+  }
+  clock.advance(9999);
+  expect(await isAlive(service, session_id)).toBe(true);
+  clock.advance(1);
+  await expect.poll(() => isAlive(service, session_id)).toBe(false);
+});
 
-  test('an upload keeps its session alive until the upload ends', async ({ service, startSession, clock }) => {
-    const { session_id } = await startSession({ timeout_seconds: 10 });
-    const upload = request(`${service.url}/browsers/${session_id}/fs/write_file?path=/a`, {
-      method: 'PUT',
-      headers: { authorization: `Bearer ${service.apiKey}` },
-    });
-    // More than the buffers on the way hold: the service has begun to read.
-    for (let megabyte = 0; megabyte < 32; megabyte += 1) {
-      if (!upload.write(Buffer.alloc(1024 * 1024))) await once(upload, 'drain');
-    }
-    for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) clock.advance(4000);
-    upload.end();
-    const [response] = (await once(upload, 'response')) as [IncomingMessage];
-    expect(response.resume().statusCode).toBe(201);
-    expect(await isAlive(service, session_id)).toBe(true);
-  });
+test('a client that only answers pings keeps its session alive', async ({ service, startSession, open, clock }) => {
+  const { session_id, cdp_ws_url } = await startSession({ timeout_seconds: 10 });
+  const socket = await open(cdp_ws_url);
+  for (let elapsed = 0; elapsed < 60_000; elapsed += 4000) {
+    const pinged = once(socket, 'ping');
+    clock.advance(4000);
+    await pinged;
+    // An answer to a later message shows that the one to the ping has arrived.
+    socket.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
+    await once(socket, 'message');
+  }
+  expect(await isAlive(service, session_id)).toBe(true);
+  const silent = await open(cdp_ws_url, { autoPong: false });
+  const closed = once(silent, 'close');
+  socket.terminate();
+  clock.advance(10_000);
+  await closed;
+  await expect.poll(() => isAlive(service, session_id)).toBe(false);
 });

@@ -8,10 +8,7 @@ import { callerOf, dataDirectory, type Call } from '../../support/service/servic
 import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 
-const forms = [
-  { rounds: 1, tag: [] },
-  { rounds: isLong ? 30 : 2, tag: ['@long'] },
-];
+const rounds = isLong ? 30 : 2;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));
 
 /** The state that the service has promised by its answers. */
@@ -94,46 +91,35 @@ class Promises {
   }
 }
 
-for (const { rounds, tag } of forms)
-  test(
-    `after a kill at any moment, in ${rounds} rounds, the next service has all confirmed data and nothing half done`,
-    { tag },
-    async ({}, testInfo) => {
-      test.setTimeout(60_000 + rounds * 20_000);
-      console.log(`${rounds} rounds with the seed ${seed}`);
-      const random = randomOf(seed);
-      const directory = dataDirectory(testInfo);
-      const promises = new Promises();
-      for (let round = 0; round <= rounds; round += 1) {
-        await using cli = new CliProcess(['serve', '--data-dir', directory], {
-          env: { PLAYWRIGHT_POOL_API_KEY: 'key' },
-        });
-        const url = (await cli.firstLine()).replace(/^listening on /, '');
-        const call = callerOf({ url, apiKey: 'key' });
-        if (round === 0) {
-          await call('POST', '/profiles', { name: 'saved' });
-          const { body: pool } = await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-          promises.poolTimeouts.set(pool.id, [pool.browser_pool_config.timeout_seconds]);
-        }
-        await promises.check(call, directory);
-        if (round === rounds) break;
-        const [pool] = promises.poolTimeouts.keys();
-        const work = [
-          promises.changeProfiles(call, random),
-          promises.changePool(call, pool!, random),
-          promises.saveProfile(call, 'saved'),
-        ];
-        const failures = Promise.allSettled(work);
-        await sleep(300 + random(1500));
-        cli.child.kill('SIGKILL');
-        for (const failure of await failures) {
-          // Whatever else fails has nothing to do with the end of the service.
-          expect(String((failure as PromiseRejectedResult).reason)).toMatch(
-            /fetch failed|terminated|other side closed/,
-          );
-        }
-        await cli.exited;
-      }
-      await expectNoProcessWith(directory);
-    },
-  );
+test(`after a kill at any moment, in ${rounds} rounds, the next service has all confirmed data and nothing half done @long`, async ({}, testInfo) => {
+  test.setTimeout(60_000 + rounds * 20_000);
+  console.log(`${rounds} rounds with the seed ${seed}`);
+  const random = randomOf(seed);
+  const directory = dataDirectory(testInfo);
+  const promises = new Promises();
+  for (let round = 0; round <= rounds; round += 1) {
+    await using cli = new CliProcess(['serve', '--data-dir', directory], { env: { PLAYWRIGHT_POOL_API_KEY: 'key' } });
+    const url = (await cli.firstLine()).replace(/^listening on /, '');
+    const call = callerOf({ url, apiKey: 'key' });
+    if (round === 0) {
+      await call('POST', '/profiles', { name: 'saved' });
+      const { body: pool } = await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+      promises.poolTimeouts.set(pool.id, [pool.browser_pool_config.timeout_seconds]);
+    }
+    await promises.check(call, directory);
+    if (round === rounds) break;
+    const [pool] = promises.poolTimeouts.keys();
+    const failures = Promise.allSettled([
+      promises.changeProfiles(call, random),
+      promises.changePool(call, pool!, random),
+      promises.saveProfile(call, 'saved'),
+    ]);
+    await sleep(300 + random(1500));
+    cli.child.kill('SIGKILL');
+    // Any other failure has nothing to do with the end of the service.
+    for (const failure of await failures)
+      expect(String((failure as PromiseRejectedResult).reason)).toMatch(/fetch failed|terminated|other side closed/);
+    await cli.exited;
+  }
+  await expectNoProcessWith(directory);
+});

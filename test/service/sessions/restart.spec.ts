@@ -4,9 +4,9 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
 import { expect, test as base } from '@playwright/test';
-import { WebSocket } from 'ws';
 import { createClient } from '../../../src/client/index.ts';
 import { readServiceRecord } from '../../../src/service/process/start/data-directory.ts';
+import { refusalOf } from '../../support/http/refusal.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../../support/processes/processes.ts';
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
@@ -47,12 +47,9 @@ test('a service ends the browsers and encoders of its killed predecessor @long',
   // A stopped process doesn't notice that its service is gone.
   const orphans = processesWith(`${sessions}/`);
   sendSignal(orphans, 'SIGSTOP');
-  const strangers = [[`--user-data-dir=${sessions}-of-mine/a`], [`${sessions}/a`]].map((words) =>
-    spawn(process.execPath, [
-      '-e',
-      'setInterval(() => {}, 1000); console.log()',
-      ...words.flatMap((word) => ['--', word]),
-    ]),
+  const program = 'setInterval(() => {}, 1000); console.log()';
+  const strangers = [`--user-data-dir=${sessions}-of-mine/a`, `${sessions}/a`].map((word) =>
+    spawn(process.execPath, ['-e', program, '--', word]),
   );
   await Promise.all(strangers.map((stranger) => once(stranger.stdout, 'data')));
   await first.kill();
@@ -69,12 +66,8 @@ test('a service ends the browsers and encoders of its killed predecessor @long',
 
 test('after a kill, pools, profiles and settings stay, and sessions have ended @long', async ({ start }) => {
   const first = await start();
-  const { body: pool } = await first.call('POST', '/browser_pools', {
-    size: 2,
-    name: 'ci',
-    timeout_seconds: 30,
-    stealth: true,
-  });
+  const settings = { size: 2, name: 'ci', timeout_seconds: 30, stealth: true };
+  const { body: pool } = await first.call('POST', '/browser_pools', settings);
   const { body: profile } = await first.call('POST', '/profiles', { name: 'ann' });
   const { body: leased } = await first.call('POST', '/browser_pools/ci/acquire', { name: 'mine' });
   const { body: replay } = await first.call('POST', `/browsers/${leased.session_id}/replays`, {});
@@ -88,40 +81,26 @@ test('after a kill, pools, profiles and settings stay, and sessions have ended @
     id: pool.id,
     browser_pool_config: pool.browser_pool_config,
   });
-  await expect
-    .poll(async () => (await call('GET', '/browser_pools/ci')).body, { timeout: 20_000 })
-    .toMatchObject({ available_count: 2 });
-
+  await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(2);
   expect((await call('GET', '/browsers?status=all')).body).toEqual([]);
   const session = `/browsers/${leased.session_id}`;
+  const notFound = { code: 'not_found' };
   for (const answer of [
     await call('GET', session),
     await call('GET', `${session}?include_deleted=true`),
     await call('DELETE', session),
     await call('GET', `${session}/fs/list_files?path=/`),
     await call('POST', `${session}/computer/screenshot`, {}),
-  ]) {
-    expect(answer).toMatchObject({
-      status: 404,
-      body: { code: 'not_found', message: expect.stringContaining('has ended') },
-    });
-  }
+  ])
+    expect(answer).toMatchObject({ status: 404, body: { ...notFound, message: expect.stringContaining('has ended') } });
   const released = await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  expect(released).toMatchObject({ status: 404, body: { code: 'not_found' } });
+  expect(released).toMatchObject({ status: 404, body: notFound });
+  const error_message = expect.stringContaining('the service ended');
   expect((await call('GET', `${session}/replays`)).body).toMatchObject([
-    {
-      replay_id: replay.replay_id,
-      finished_at: expect.any(String),
-      error_message: expect.stringContaining('the service ended'),
-    },
+    { replay_id: replay.replay_id, finished_at: expect.any(String), error_message },
   ]);
-  const socket = new WebSocket(leased.cdp_ws_url.replace(/:\d+\//, `:${new URL(second.url).port}/`)).on(
-    'error',
-    () => {},
-  );
-  const [, refusal] = await once(socket, 'unexpected-response');
-  expect(refusal.statusCode).toBe(401);
-  socket.terminate();
+  const address = leased.cdp_ws_url.replace(/:\d+\//, `:${new URL(second.url).port}/`);
+  expect(await refusalOf(address)).toMatchObject({ status: 401 });
 
   const { body: again } = await call('POST', '/browser_pools/ci/acquire', { name: 'mine' });
   expect(again.session_id).not.toBe(leased.session_id);
@@ -152,7 +131,10 @@ test('a service removes half-written files of its killed predecessor @long', asy
     expect(readdirSync(emptied), emptied).toEqual([]);
 });
 
-test('the next service answers repeatable calls that a killed service did not answer', async ({ start }) => {
+test('the next service has the confirmed data of a killed service, and answers its repeatable calls', async ({
+  start,
+  directory,
+}) => {
   const first = await start();
   await first.call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: profile } = await first.call('POST', '/profiles', { name: 'ann' });
@@ -162,15 +144,16 @@ test('the next service answers repeatable calls that a killed service did not an
   const answers = Promise.all([
     client.profiles.retrieve(profile.id),
     client.profiles.update(profile.id, { name: 'eve' }),
-    client.browserPools.update('ci', { size: 2 }),
+    client.browserPools.update('ci', { timeout_seconds: 42 }),
     client.browserPools.acquire('ci'),
   ]);
   await start(new URL(first.url).port);
   const [retrieved, renamed, pool, session] = await answers;
   expect(retrieved.id).toBe(profile.id);
   expect(renamed.name).toBe('eve');
-  expect(pool.browser_pool_config.size).toBe(2);
+  expect(pool.browser_pool_config.timeout_seconds).toBe(42);
   expect(session?.pool?.name).toBe('ci');
+  expect(readdirSync(directory).filter((name) => name.endsWith('.tmp'))).toEqual([]);
 });
 
 test('a service leaves a directory that replaced its own alone @long', async ({ start, directory }) => {

@@ -26,7 +26,11 @@ async function collect(lines: AsyncIterable<{ message: string }>): Promise<strin
   return messages;
 }
 
-test("reads a log file and the browser's messages, and reports a missing source", async ({ service, id, write }) => {
+test("reads and follows a session's log file, reads the browser's messages, and reports a missing source", async ({
+  service,
+  id,
+  write,
+}) => {
   await write('one\r\n\ntwo\nä'.padEnd(100, 'x'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const query = { source: 'path', path: '/tmp/app.log', follow: false } as const;
@@ -50,10 +54,8 @@ test("reads a log file and the browser's messages, and reports a missing source"
   expect(all).not.toEqual(missing);
   expect((await call('GET', `/browsers/${id}/logs/stream`)).status).toBe(400);
   expect((await call('GET', '/browsers/none/logs/stream?source=path&path=/a')).status).toBe(404);
-});
 
-test("follows a session's log file from its end until the session ends", async ({ service, id, write }) => {
-  const { call } = service;
+  // Following begins at the file's end, and ends with the session.
   await write('old\n');
   const stream = await openStream<Log>(service, `/browsers/${id}/logs/stream?source=path&path=/tmp/app.log`);
   const run = (line: string) =>

@@ -5,7 +5,6 @@ import type { LocalSession } from '../../../src/service/sessions/local/local-ses
 import { Encoder } from '../../../src/service/replays/encoder.ts';
 import { recorder, Replays } from '../../../src/service/replays/replays.ts';
 import { LocalLauncher } from '../../../src/service/sessions/local/local-launcher.ts';
-import { Sessions } from '../../../src/service/sessions/sessions.ts';
 import { Table } from '../../../src/service/database/table.ts';
 import { replaysTable } from '../../../src/service/replays/replays-table.ts';
 import { page, settings, test as base } from '../../support/service/browser-sessions.ts';
@@ -92,24 +91,15 @@ test.describe('one session', () => {
     await expectNoProcessWith(userData(session));
   });
 
-  test('a new token closes the sockets opened with the old token, and the old address stops working', async ({
+  test('a new token closes the sockets opened with the old token, stops the old address and starts no recording of the old holder', async ({
     session,
     sessions,
+    clock,
     connectRaw,
     addressOf,
-  }) => {
+  }, testInfo) => {
     const [oldToken, oldAddress] = [session.lease.token, addressOf(session)];
     const client = await connectRaw(oldAddress);
-    session.changeHands();
-    await client.closed;
-    expect(session.lease.token).not.toBe(oldToken);
-    expect(sessions.byToken(oldToken)).toBeUndefined();
-    expect(sessions.byToken(session.lease.token)).toBe(session);
-    await expect(connectRaw(oldAddress)).rejects.toThrow('401');
-    await (await connectRaw(addressOf(session))).send('Browser.getVersion');
-  });
-
-  test("starts no recording if the session's holder changes meanwhile", async ({ session, clock }, testInfo) => {
     const records = new Table(await openTestDatabase(), replaysTable);
     const directory = testInfo.outputPath('replays');
     const encoder = new Encoder({ directory: testInfo.outputPath(), chromium: {}, environment: process.env, clock });
@@ -119,14 +109,30 @@ test.describe('one session', () => {
     session.changeHands();
     await expect(starting).rejects.toMatchObject({ code: 'conflict' });
     expect([records.list(), await readdir(directory)]).toEqual([[], []]);
+    await client.closed;
+    expect(session.lease.token).not.toBe(oldToken);
+    expect(sessions.byToken(oldToken)).toBeUndefined();
+    expect(sessions.byToken(session.lease.token)).toBe(session);
+    await expect(connectRaw(oldAddress)).rejects.toThrow('401');
+    await (await connectRaw(addressOf(session))).send('Browser.getVersion');
   });
 
-  test('the idle timeout counts from the last activity, such as a frame', async ({
+  test('the idle timeout can be restarted and stopped, and counts from the last activity, such as a frame', async ({
     session,
     clock,
     connectRaw,
     addressOf,
   }) => {
+    session.watchIdle(60);
+    clock.advance(50_000);
+    session.watchIdle(30);
+    clock.advance(29_999);
+    expect(session.alive).toBe(true);
+    session.watchIdle(undefined);
+    clock.advance(3_600_000);
+    expect(session.alive).toBe(true);
+    await session.ping();
+
     session.watchIdle(60);
     clock.advance(59_999);
     expect(session.alive).toBe(true);
@@ -142,40 +148,27 @@ test.describe('one session', () => {
     await client.closed;
     await session.ended;
   });
-
-  test('the idle timeout can be restarted and stopped', async ({ session, clock }) => {
-    session.watchIdle(60);
-    clock.advance(50_000);
-    session.watchIdle(30);
-    clock.advance(29_999);
-    expect(session.alive).toBe(true);
-    session.watchIdle(undefined);
-    clock.advance(3_600_000);
-    expect(session.alive).toBe(true);
-    await session.ping();
-  });
 });
 
 test.describe('all sessions', () => {
-  test('eight sessions start at once, each with its own browser @long', async ({ sessions }) => {
+  test('eight sessions start at once, each with its own browser, and are found by id and listed newest first @long', async ({
+    sessions,
+  }) => {
     const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
     expect(new Set(created.map(({ browser }) => browser.chromium.pid)).size).toBe(8);
     await Promise.all(created.map((session) => session.ping()));
     expect(sessions.list()).toHaveLength(8);
+    const last = await sessions.create(settings);
+    const [newest, first] = sessions.list();
+    expect(newest).toBe(last);
+    expect(sessions.get(last.id)).toBe(last);
+    expect(sessions.get(first!.id)).toBe(first);
+    expect(() => sessions.get('checkout')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    await first!.end();
+    expect(() => sessions.get(first!.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(sessions.list().slice(0, 2)).toEqual([last, first]);
     await sessions.close();
     for (const session of created) await expectNoProcessWith(userData(session));
-  });
-
-  test('live sessions are found by id, and listed newest first @long', async ({ sessions }) => {
-    const first = await sessions.create(settings);
-    const second = await sessions.create(settings);
-    expect(sessions.get(second.id)).toBe(second);
-    expect(sessions.get(first.id)).toBe(first);
-    expect(() => sessions.get('checkout')).toThrow(expect.objectContaining({ code: 'not_found' }));
-    expect(sessions.list()).toEqual([second, first]);
-    await first.end();
-    expect(() => sessions.get(first.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
-    expect(sessions.list()).toEqual([second, first]);
   });
 
   test('an aborted start of a session leaves no files and no processes', async ({ sessions }, testInfo) => {
@@ -211,13 +204,12 @@ test.describe('all sessions', () => {
     expect(environments.map(hasDisplay)).toEqual([false, true, true]);
   });
 
-  test("a session whose Chromium can't start leaves no files and no processes", async ({ clock }, testInfo) => {
-    const directory = testInfo.outputPath('sessions');
-    const profiles = await noProfiles(testInfo);
-    const sessions = new Sessions(
-      new LocalLauncher({ clock, directory, profiles, chromium: { executable: '/bin/false' } }),
-    );
-    await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
-    expect(await readdir(directory)).toEqual([]);
+  test.describe('that cannot start', () => {
+    test.use({ chromiumSettings: { executable: '/bin/false' } });
+
+    test("a session whose Chromium can't start leaves no files and no processes", async ({ sessions }, testInfo) => {
+      await expect(sessions.create(settings)).rejects.toMatchObject({ code: 'unavailable' });
+      expect(await readdir(testInfo.outputPath('sessions'))).toEqual([]);
+    });
   });
 });

@@ -3,8 +3,7 @@ import { chromium, expect, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { test } from '../../support/views/replays.ts';
 
-test('two Playwright clients, a live view and a replay use one session at once', async ({ record, service }) => {
-  test.setTimeout(120_000);
+test('two Playwright clients, a live view and a replay use one session at once @long', async ({ record, service }) => {
   const recording = await record({ framerate: 5 });
   const { body: session } = await service.call('GET', recording.path);
   const { host, search } = new URL(session.browser_live_view_url);
