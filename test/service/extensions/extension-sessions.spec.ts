@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { toFile } from '@onkernel/sdk';
-import { createClient } from '../../../src/client/index.ts';
+import { createClient, type Client } from '../../../src/client/index.ts';
 import { mayChangeUser } from '../../../src/service/process/children/system-users.ts';
 import { startService } from '../../../src/service/service.ts';
 import { needChromium } from '../../support/views/chromium.ts';
@@ -58,7 +58,7 @@ test('a session starts with stored extensions, which work in all contexts @long'
   }
 });
 
-test('a session loads extensions although only root can enter TMPDIR', async ({}, testInfo) => {
+test('a session loads extensions although only root can enter TMPDIR @long', async ({}, testInfo) => {
   test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
   const closed = testInfo.outputPath('closed');
   mkdirSync(closed, { mode: 0o700 });
@@ -100,19 +100,32 @@ test('loading extensions into a running session restarts its browser once', asyn
   const send = (method: string, params: object) => cdp.send(method as 'Browser.getVersion', params);
   for (const method of ['Extensions.loadUnpacked', 'Extensions.getExtensions', 'Extensions.uninstall'])
     await expect(send(method, { path: '/tmp', id: 'x' })).rejects.toThrow(`${method} is not offered`);
+  const bad = client.browsers.loadExtensions(id, await loading('bad', { manifest_version: 1 }));
+  await expect(bad).rejects.toThrow(/Chromium refused bad: .*manifest/i);
+  await again.close();
+});
 
+test('loads further extensions without a restart, and none if Chromium or the service refuses one @long', async ({
+  service,
+  client,
+  marks,
+}) => {
+  const session = await client.browsers.create({ headless: true });
   const load = async (...extension: Parameters<typeof loading>) =>
-    client.browsers.loadExtensions(id, await loading(...extension));
+    client.browsers.loadExtensions(session.session_id, await loading(...extension));
+  await load('one');
+  const { browser } = await pageOf(session, service.url);
   await expect(load('one')).rejects.toThrow(/has an extension named one already/);
   await expect(load('bad', { manifest_version: 1 })).rejects.toThrow(/Chromium refused bad: .*manifest/i);
   // The second one is wrong, so the first one isn't loaded either.
   const [two, bad] = [await loading('two'), await loading('bad', { name: 7 })];
-  const both = client.browsers.loadExtensions(id, { extensions: [...two.extensions, ...bad.extensions] });
+  const extensions = [...two.extensions, ...bad.extensions];
+  const both = client.browsers.loadExtensions(session.session_id, { extensions });
   await expect(both).rejects.toMatchObject({ status: 400 });
   await load('three');
-  expect(again.isConnected()).toBe(true);
+  expect(browser.isConnected()).toBe(true);
   expect(await marks(session)).toEqual({ default: ['one', 'three'], own: ['one', 'three'] });
-  await again.close();
+  await browser.close();
 });
 
 test("a client of Playwright's protocol is disconnected when the browser restarts, and can connect again @long", async ({
@@ -211,11 +224,7 @@ test('a loaded extension survives the loading of a profile, and is not saved int
 test('a control plane sends stored extensions to the machine, and passes uploaded ones on @long', async ({}, testInfo) => {
   await using service = await startControlPlane(1, { dataDirectory: testInfo.outputPath('plane') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
-  const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
-  expect((await marksIn(session, service.url)).default).toEqual(['one']);
-  await client.browsers.loadExtensions(session.session_id, await loading('two'));
-  expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
+  await expectStoredAndLoaded(client, service.url);
   await client.extensions.upload({ file: await extensionZip('bad', { manifest_version: 1 }), name: 'bad' });
   const bad = client.browsers.create({ headless: true, extensions: [{ name: 'bad' }] });
   await expect(bad).rejects.toMatchObject({ status: 400, message: /Chromium refused bad/ });
@@ -226,11 +235,17 @@ base('extensions reach a service on another machine @long', async ({}, testInfo)
   base.skip(!canSeparate, 'needs a file system of its own for the service');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await expectStoredAndLoaded(client, service.url);
+});
+
+/** Starts a session with a stored extension and loads another one. */
+async function expectStoredAndLoaded(client: Client, url: string): Promise<void> {
   await client.extensions.upload({ file: await extensionZip('one'), name: 'one' });
   const session = await client.browsers.create({ headless: true, extensions: [{ name: 'one' }] });
+  expect((await marksIn(session, url)).default).toEqual(['one']);
   await client.browsers.loadExtensions(session.session_id, await loading('two'));
-  expect((await marksIn(session, service.url)).default).toEqual(['one', 'two']);
-});
+  expect((await marksIn(session, url)).default).toEqual(['one', 'two']);
+}
 
 async function marksIn(session: Linked, url: string): Promise<Marks> {
   const { browser, page } = await pageOf(session, url);

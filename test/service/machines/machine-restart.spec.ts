@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { expect, type TestInfo } from '@playwright/test';
 import { startService, type ServiceOptions } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
-import { startSession } from '../../support/service/profiles.ts';
+import { profileSaveOf, startSession } from '../../support/service/profiles.ts';
 import { apiKey, withCall } from '../../support/service/plane.ts';
 import { test as base, type Call, type TestService } from '../../support/service/service.ts';
 import { empty } from '../../support/service/shared-service.ts';
@@ -82,8 +82,7 @@ test('after a crash, the next control plane ends the ending sessions and saves t
   spawnSync('cp', ['-r', directoryOf(testInfo), directoryOf(testInfo, 'copy')]);
 
   const second = await start('copy');
-  const ended = async () => (await second.call('GET', `/browsers/${id}?include_deleted=true`)).body;
-  await expect.poll(async () => (await ended()).profile_save).toEqual({ status: 'saved' });
+  await expect.poll(() => profileSaveOf(second.call, { session_id: id })).toEqual({ status: 'saved' });
   expect(await isSaved(second.call)).toBe(true);
   expect((await machine.call('GET', '/profiles')).body).toEqual([]);
   way.resetConnections();
@@ -122,7 +121,7 @@ test('a restarted control plane knows its sessions, and ends those that it canno
   expect(forgotten).toEqual([id]);
 });
 
-test('a control plane that still starts saves the profile of an ended session, and its pools get the profile', async ({
+test('a control plane that still starts saves the profile of an ended session, and its pools get the profile @long', async ({
   plane: { machine, start },
 }) => {
   await using other = await startService({ apiKey });
@@ -141,7 +140,6 @@ test('a control plane that still starts saves the profile of an ended session, a
   // The other machine keeps the control plane from being ready while it fetches the profile.
   otherWay.plan(/limits/, 'silent');
   const second = await start('control', {}, [otherWay.url]);
-  const ended = async () => (await second.call('GET', `/browsers/${id}?include_deleted=true`)).body;
-  await expect.poll(async () => (await ended()).profile_save).toEqual({ status: 'saved' });
+  await expect.poll(() => profileSaveOf(second.call, { session_id: id })).toEqual({ status: 'saved' });
   expect(await acquire(second)).not.toBe(idle);
 });
