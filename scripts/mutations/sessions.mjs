@@ -24,7 +24,7 @@ export default {
   },
   'src/service/sessions/sessions.ts': {
     tests: ['sessions/session.spec', 'sessions/conflicts.spec'],
-    title: 'resemble its own|closing all sessions|names of live sessions|at the same time one gets',
+    title: 'has an id, a token|end of all sessions|names of live sessions',
     changes: [
       ['session && sameToken(token, session.token) ? session', 'session ? session'],
       ['session.name === name && session.alive && isOther', 'session.name === name && isOther'],
@@ -35,7 +35,7 @@ export default {
   },
   'src/service/sessions/held-sessions.ts': {
     tests: ['sessions/conflicts.spec'],
-    title: 'at the same time one gets|names of live sessions',
+    title: 'names of live sessions',
     changes: [
       ['      this.refuseTakenName(name);\n    } catch', '    } catch'],
       ['await session.discard();', ''],

@@ -7,7 +7,7 @@ import { TestClock } from '../../support/service/clock.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { scrape } from '../../support/http/scrape.ts';
 import { apiKey, test } from '../../support/service/plane.ts';
-import { callerOf } from '../../support/service/service.ts';
+import { callerOf, type TestService } from '../../support/service/service.ts';
 
 test.describe.configure({ mode: 'default' });
 
@@ -58,11 +58,10 @@ test('a control plane passes the calls and connections of a session on to its ma
   });
 
   await test.step('the test that uses the session', async () => {
-    const shown = async () => (await machine.call('GET', '/browsers')).body[0].tags['playwright-pool.test'];
     for (const title of ['first', 'second', 'third', undefined]) {
       const tags = { team: 'shop', ...(title && { 'playwright-pool.test': title }) };
       await call('PATCH', path, { tags });
-      if (title !== 'second') await expect.poll(shown).toBe(title);
+      if (title !== 'second') await expect.poll(() => testOf(machine)).toBe(title);
     }
   });
 
@@ -164,6 +163,11 @@ test('by its own clock, a control plane ends recordings, and answers 504 for a m
   clock.advance(3000);
   expect(await typing).toMatchObject({ status: 404 });
 });
+
+/** The test that a machine shows for its only session. */
+async function testOf({ call }: TestService): Promise<string | undefined> {
+  return (await call('GET', '/browsers')).body[0].tags['playwright-pool.test'];
+}
 
 function traceparentOf(digit: string): string {
   return `00-${digit.repeat(32)}-${digit.repeat(16)}-01`;

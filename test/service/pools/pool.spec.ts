@@ -11,6 +11,7 @@ import { projectId } from '../../support/runs/project.ts';
 /** Two per core. */
 const launchesAtOnce = 2 * availableParallelism();
 
+const notFound = expect.objectContaining({ code: 'not_found' });
 const update = (patch: object) => browserPools.update.body.parse(patch);
 
 test.describe('leases', () => {
@@ -122,7 +123,6 @@ test.describe('leases', () => {
     expect(await other).toBe(second);
 
     const otherPool = create({ size: 1, name: 'other' });
-    const notFound = expect.objectContaining({ code: 'not_found' });
     expect(() => otherPool.release(second.id, true)).toThrow('leased from the pool other');
     expect(() => pool.release('nobody', true)).toThrow(notFound);
     pool.release(second.id, true);
@@ -141,22 +141,29 @@ test.describe('leases', () => {
 });
 
 test.describe('browsers that end', () => {
-  test('the idle timeout replaces leased browsers only @long', async ({
-    testPools: { clock, createFull, lease, pools },
+  test('the idle timeout replaces leased browsers only, and a flush idle ones only @long', async ({
+    testPools: { clock, createFull, lease, sessions, pools },
   }) => {
-    const pool = await createFull({ size: 2, timeout_seconds: 10 });
+    const pool = await createFull({ size: 3, timeout_seconds: 10 });
     clock.advance(100_000);
-    expect(pool.availableCount).toBe(2);
+    expect(pool.availableCount).toBe(3);
     const session = await lease(pool);
     clock.advance(9_999);
     expect(session.alive).toBe(true);
     clock.advance(1);
     expect(session.alive).toBe(false);
-    await expectCounts(pools, pool, { available_count: 2, acquired_count: 0 });
+    await expectCounts(pools, pool, { available_count: 3, acquired_count: 0 });
     const reused = await lease(pool);
     pool.release(reused.id, true);
     clock.advance(100_000);
-    expect(pool.availableCount).toBe(2);
+    expect(pool.availableCount).toBe(3);
+
+    const leased = await lease(pool);
+    const idle = sessions.list().filter(({ alive, id }) => alive && id !== leased.id);
+    await pool.flush();
+    expect(idle.map(({ alive }) => alive)).toEqual([false, false]);
+    await expectCounts(pools, pool, { available_count: 2, acquired_count: 1 });
+    expect(leased.alive).toBe(true);
   });
 
   test('replaces killed browsers, idle or leased, and never leases a dead one @long', async ({ testPools }) => {
@@ -172,22 +179,9 @@ test.describe('browsers that end', () => {
     process.kill(-local(first).browser.chromium.pid, 'SIGKILL');
     const third = await waiting;
     await third!.ping();
-    expect(() => pool.release(first.id, true)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => pool.release(first.id, true)).toThrow(notFound);
     await second.end();
     await expectCounts(pools, pool, { available_count: 1, acquired_count: 1 });
-  });
-
-  test('flush replaces idle browsers and keeps leased ones @long', async ({
-    testPools: { createFull, lease, sessions, pools },
-  }) => {
-    const pool = await createFull({ size: 3 });
-    const leased = await lease(pool);
-    const idle = sessions.list().filter((session) => session !== leased);
-    await pool.flush();
-    expect(idle.map((session) => session.alive)).toEqual([false, false]);
-    await expectCounts(pools, pool, { available_count: 2, acquired_count: 1 });
-    expect(leased.alive).toBe(true);
-    expect(sessions.list().filter((session) => session.alive && idle.includes(session))).toEqual([]);
   });
 });
 
@@ -230,7 +224,7 @@ test.describe('updates', () => {
     expect(pools.list(projectId)).toEqual([two, one]);
     expect(pools.find(projectId, 'one')).toBe(one);
     expect(pools.find(projectId, two.id)).toBe(two);
-    expect(() => pools.find(projectId, 'three')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => pools.find(projectId, 'three')).toThrow(notFound);
     expect(() => create({ size: 1, name: 'one' })).toThrow(expect.objectContaining({ code: 'conflict' }));
     await expect(pools.update(projectId, two.id, update({ name: 'one' }))).rejects.toMatchObject({ code: 'conflict' });
     await pools.update(projectId, two.id, update({ name: 'two' }));
@@ -265,7 +259,7 @@ test.describe('ends of a pool', () => {
     await expect(waiting).rejects.toMatchObject({ code: 'not_found' });
     await deleted;
     expect(leased.alive).toBe(false);
-    expect(() => pools.find(projectId, pool.id)).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => pools.find(projectId, pool.id)).toThrow(notFound);
     await expect(acquire(pool)).rejects.toMatchObject({ code: 'not_found' });
     expect(sessions.list().filter((session) => session.alive)).toEqual([]);
   });

@@ -75,15 +75,15 @@ test('keeps the last of two profile saves, and tells both sessions @long', async
   await ann.logIn(one, 'one');
   await ann.logIn(other, 'other');
   expect(await ann.end(one)).toEqual({ status: 'saved' });
-  const told = (status: string, { session_id }: { session_id: string }) => ({
-    status,
-    message: expect.stringContaining(session_id),
-    other_session_id: session_id,
-  });
   expect(await ann.end(other)).toEqual(told('overwrote', one));
   expect(await ann.saveOf(one)).toEqual(told('overwritten', other));
   await ann.expectLogin('other');
 });
+
+/** The result of a save in conflict with the save of another session. */
+function told(status: string, { session_id }: { session_id: string }): object {
+  return { status, message: expect.stringContaining(session_id), other_session_id: session_id };
+}
 
 test('a save makes a new version, and is no overwritten one after a start from the last version @long', async ({
   call,
