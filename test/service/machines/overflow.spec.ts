@@ -56,14 +56,12 @@ test('a lease that has no free slot on a machine gets a browser on the service f
   expect(await page.evaluate('1 + 1')).toBe(2);
   await browser.close();
   await control.call('POST', '/profiles', { name: 'carol' });
-  expect(await control.call('PATCH', `/browsers/${second.session_id}`, { profile: { name: 'carol' } })).toMatchObject({
-    status: 409,
-    body: { message: expect.stringContaining('start a session with the profile instead') },
-  });
+  const message = expect.stringContaining('start a session with the profile instead');
+  const patched = await control.call('PATCH', `/browsers/${second.session_id}`, { profile: { name: 'carol' } });
+  expect(patched).toMatchObject({ status: 409, body: { message } });
   const path = `/browsers/${second.session_id}/fs`;
-  expect((await control.call('PUT', `${path}/write_file?path=/tmp/a`, new TextEncoder().encode('text'))).status).toBe(
-    201,
-  );
+  const written = await control.call('PUT', `${path}/write_file?path=/tmp/a`, new TextEncoder().encode('text'));
+  expect(written.status).toBe(201);
   expect((await control.call('GET', `${path}/read_file?path=/tmp/a`)).body).toBe('text');
 
   const release = async ({ session_id }: { session_id: string }) =>

@@ -77,19 +77,18 @@ const refused = [
   { field: 'chrome_policy', value: { HomepageLocation: 'https://example.com' }, ...unsupported },
 ];
 
-for (const { field, value, code, detail } of refused) {
-  test(`refuses a pool with ${field}: ${JSON.stringify(value)}, and names the field`, () => {
-    const refusal = {
-      code,
-      details: [{ code: detail, message: expect.stringContaining(`${field}: `) }],
-    };
-    expect(errorOf(() => config({ [field]: value }))).toMatchObject(refusal);
-    expect(errorOf(() => updated({}, { [field]: value }))).toMatchObject(refusal);
-    expect(errorOf(() => sessionSettings(browsers.create.body.parse({ [field]: value }), surroundings))).toMatchObject(
-      refusal,
-    );
-  });
-}
+test('refuses values that a pool or a session does not support, and names the field', () => {
+  for (const { field, value, code, detail } of refused) {
+    const refusal = { code, details: [{ code: detail, message: expect.stringContaining(`${field}: `) }] };
+    const body = { [field]: value };
+    for (const refusing of [
+      () => config(body),
+      () => updated({}, body),
+      () => sessionSettings(browsers.create.body.parse(body), surroundings),
+    ])
+      expect(errorOf(refusing), JSON.stringify(body)).toMatchObject(refusal);
+  }
+});
 
 test('names all unsupported fields of a pool', () => {
   expect(errorOf(() => refuseUnsupported({ gpu: true, chrome_policy: { a: 1 } }))).toMatchObject({
@@ -100,15 +99,9 @@ test('names all unsupported fields of a pool', () => {
 
 test("accepts empty values of a pool's unsupported fields", () => {
   const empty = { extensions: [], proxy_id: '', chrome_policy: {}, start_url: '' };
-  for (const telemetry of [
-    null,
-    {},
-    { enabled: false },
-    { browser: {} },
-    { browser: { console: { enabled: false } } },
-  ]) {
+  const off = { browser: { console: { enabled: false } } };
+  for (const telemetry of [null, {}, { enabled: false }, { browser: {} }, off])
     expect(config({ ...empty, telemetry })).toMatchObject({ extensions: [], chrome_policy: {}, telemetry });
-  }
   expect(config(empty)).not.toHaveProperty('proxy_id');
   expect(config(empty)).not.toHaveProperty('start_url');
 });
@@ -131,19 +124,12 @@ test("shows a pool's configuration with its defaults", () => {
 });
 
 test('updates only the given fields of a pool', () => {
-  const before = {
-    name: 'ci',
-    stealth: true,
-    start_url: 'https://example.com/',
-    viewport: { width: 800, height: 600 },
-  };
+  const viewport = { width: 800, height: 600 };
+  const before = { name: 'ci', stealth: true, start_url: 'https://example.com/', viewport };
   expect(updated(before, { size: 5 })).toEqual({ ...config(before), size: 5 });
   expect(updated(before, { name: '' })).toEqual(config(before));
-  expect(updated(before, { name: 'nightly', stealth: false })).toEqual({
-    ...config(before),
-    name: 'nightly',
-    stealth: false,
-  });
+  const patch = { name: 'nightly', stealth: false };
+  expect(updated(before, patch)).toEqual({ ...config(before), ...patch });
   expect(updated(before, { start_url: '' })).not.toHaveProperty('start_url');
   expect(updated(before, { proxy_id: '', discard_all_idle: true })).toEqual(config(before));
 });
