@@ -108,7 +108,11 @@ test('replaces a released browser whose holder gave it another profile @long', a
   await ann.expectLogin('leased');
 });
 
-test('a pool reports a deleted profile, and fills again when a profile of that name exists', async ({ call, ann }) => {
+test('a pool reports a deleted profile, and fills again when a profile of that name exists', async ({
+  call,
+  ann,
+  clock,
+}) => {
   await ann.create();
   await call('POST', '/browser_pools', ofAnn);
   const leased = await lease(call);
@@ -116,9 +120,17 @@ test('a pool reports a deleted profile, and fills again when a profile of that n
   expect(await call('PATCH', `/browsers/${leased.session_id}`, patch)).toMatchObject({ status: 409 });
   await call('DELETE', '/profiles/ann');
   await release(call, leased, false);
-  const refused = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
+  let isRefused = false;
+  const refused = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
+  void refused.then(() => (isRefused = true));
+  // The pool pauses between its attempts.
+  const afterNextPause = () => {
+    clock.advance(500);
+    return isRefused;
+  };
+  await expect.poll(afterNextPause).toBe(true);
   const message = expect.stringMatching(/profile.* ann: create it first/);
-  expect(refused).toMatchObject({ status: 503, body: { message } });
+  expect(await refused).toMatchObject({ status: 503, body: { message } });
   await ann.create();
   await call('PATCH', '/browser_pools/ci', {});
   await lease(call);

@@ -21,7 +21,7 @@ test('names of live sessions are unique, also of two that start at once, and a s
   expectConflict(await start('one'));
   expectConflict(await call('PATCH', '/browsers/two', { name: 'one' }));
   expect((await call('PATCH', '/browsers/one', { name: 'one' })).status).toBe(200);
-  const typed = await call('POST', '/browsers/two/computer/type', { text: 'x' });
+  const typed = await call('POST', `/browsers/${second.session_id}/computer/type`, { text: 'x' });
   expectConflict(typed);
   expect(typed.body.message).toMatch(/page/);
   const { body: first } = answers.find(({ status }) => status === 200)!;
