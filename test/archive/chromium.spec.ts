@@ -1,5 +1,5 @@
 import { readdir } from 'node:fs/promises';
-import { chromium, expect, test as base } from '@playwright/test';
+import { chromium, expect, type Page, test as base } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
 import { serve } from '../support/http/serve.ts';
 import { systemChromium } from '../support/views/chromium.ts';
@@ -50,13 +50,13 @@ const test = base.extend<{ site: string }>({
   },
 });
 
-/** Visits a page with Chromium on a user-data directory, and returns what an expression gives there. */
-async function visit(userDataDirectory: string, url: string, expression: string): Promise<unknown> {
+/** Visits a page with Chromium on a user-data directory, and returns the result of `use`. */
+async function visit<T>(userDataDirectory: string, url: string, use: (page: Page) => Promise<T>): Promise<T> {
   const context = await chromium.launchPersistentContext(userDataDirectory, { executablePath: await systemChromium() });
   try {
     const page = await context.newPage();
     await page.goto(url);
-    return await page.evaluate(expression);
+    return await use(page);
   } finally {
     await context.close();
   }
@@ -67,13 +67,21 @@ for (const withoutCaches of [false, true]) {
     site,
   }) => {
     const original = outputPath('original');
-    await visit(original, site, 'put("kept")');
-    const copy = await extractHere(pack(original, { withoutCaches }));
+    await visit(original, site, async (page) => {
+      const writing = page.evaluate('(async () => { for (let i = 0; i < 50; i++) await put("kept"); })()');
+      await test.step('packs the directory of a running Chromium, without the files that lock it', async () => {
+        const names = await readdir(await extractHere(pack(original)), { recursive: true });
+        expect(names).toContain('Default/Cookies');
+        expect(names.filter((name) => /Singleton|lockfile|DevToolsActivePort/.test(name))).toEqual([]);
+      });
+      await writing;
+    });
+    const copy = await extractHere(pack(original, { withoutCaches }), { replace: true });
     if (!withoutCaches) expect(await contentOf(copy)).toEqual(await contentOf(original));
     const names = await readdir(copy, { recursive: true });
     expect(names.includes('Default/Cache/Cache_Data')).toBe(!withoutCaches);
     expect(names.includes('Default/GPUCache')).toBe(!withoutCaches);
-    expect(await visit(copy, site, 'get()')).toEqual({
+    expect(await visit(copy, site, (page) => page.evaluate('get()'))).toEqual({
       cookie: 'key=kept',
       local: 'kept',
       cached: 'kept',
@@ -82,20 +90,3 @@ for (const withoutCaches of [false, true]) {
     });
   });
 }
-
-test('packs the directory of a running Chromium, without the files that lock it', async ({ site }) => {
-  const original = outputPath('original');
-  const context = await chromium.launchPersistentContext(original, { executablePath: await systemChromium() });
-  try {
-    const page = await context.newPage();
-    await page.goto(site);
-    const writing = page.evaluate('(async () => { for (let i = 0; i < 50; i++) await put("kept " + i); })()');
-    const copy = await extractHere(pack(original));
-    await writing;
-    const names = await readdir(copy, { recursive: true });
-    expect(names).toContain('Default/Cookies');
-    expect(names.filter((name) => /Singleton|lockfile|DevToolsActivePort/.test(name))).toEqual([]);
-  } finally {
-    await context.close();
-  }
-});

@@ -14,7 +14,7 @@ import { outputPath } from '../support/runs/output-path.ts';
 import { noZstd, sampleBytes, sampleDirectory, shell, sumHeader, tarOf } from './archives.ts';
 import { isLong } from '../support/processes/long-form.ts';
 
-const mutations = isLong ? 20_000 : 300;
+const mutations = isLong ? 20_000 : 75;
 test.setTimeout(isLong ? 3_600_000 : 60_000);
 
 type Random = (below: number) => number;

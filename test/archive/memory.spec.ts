@@ -15,6 +15,16 @@ const run = promisify(execFile);
 const built = pathToFileURL(path.resolve('build/src/archive/index.js')).href;
 const megabytes = 200;
 
+/** Creates a directory with this many files of 10 MB. */
+async function fill(files: number): Promise<string> {
+  const directory = outputPath('original');
+  await mkdir(directory, { recursive: true });
+  const sample = sampleBytes(5_000_000);
+  for (let index = 0; index < files; index += 1)
+    await writeFile(path.join(directory, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
+  return directory;
+}
+
 /**
  * Runs a module in a process of its own that has the archive's functions, and returns the most memory that it took, in
  * MB.
@@ -33,18 +43,11 @@ async function memoryOf(code: string): Promise<number> {
 test(`packs and extracts ${megabytes} MB with less than 200 MB of memory`, async () => {
   // `npm run bench -- profile` has the bars: beside other work garbage is collected late.
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => outputPath(name)) as [
-    string,
-    string,
-    string,
-  ];
-  await mkdir(original, { recursive: true });
-  const sample = sampleBytes(5_000_000);
+  const original = await fill(megabytes / 10 - 1);
+  const sample = sampleBytes(20_000);
   for (let index = 0; index < 1000; index += 1)
     await writeFile(path.join(original, `small-${index}`), sample.subarray(index, index + 10_000));
-  for (let index = 0; index < megabytes / 10 - 1; index += 1) {
-    await writeFile(path.join(original, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
-  }
+  const [archive, copy] = [outputPath('archive'), outputPath('copy')];
   expect(await memoryOf(`await pipeline(pack('${original}'), createWriteStream('${archive}'))`)).toBeLessThan(200);
   expect((await stat(archive)).size).toBeGreaterThan(20_000_000);
   expect(await memoryOf(`await extract(createReadStream('${archive}'), '${copy}')`)).toBeLessThan(200);
@@ -68,16 +71,8 @@ for (const [kind, frame] of Object.entries({ empty, skippable: '502a4d1800000000
 test('reads a single frame of 300 MB, made by tar and zstd, with less than 200 MB of memory', async () => {
   test.skip(noZstd !== false, String(noZstd));
   test.skip(!isLong, longOnly);
-  const [original, archive, copy] = ['original', 'archive', 'copy'].map((name) => outputPath(name)) as [
-    string,
-    string,
-    string,
-  ];
-  await mkdir(original, { recursive: true });
-  const sample = sampleBytes(5_000_000);
-  for (let index = 0; index < 30; index += 1) {
-    await writeFile(path.join(original, `large-${index}`), Buffer.concat([sample.subarray(index), sample]));
-  }
+  const original = await fill(30);
+  const [archive, copy] = [outputPath('archive'), outputPath('copy')];
   await shell('tar c -C original . | zstd -q > archive', outputPath());
   const frames = await shell('zstd --list --verbose archive', outputPath());
   expect(frames.toString()).toMatch(/Frames: 1\n/);

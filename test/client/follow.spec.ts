@@ -8,10 +8,8 @@ import {
   ServiceError,
   type DeploymentEvent,
 } from '../../src/client/index.ts';
-import { startService } from '../../src/service/service.ts';
-import { appOf, collect, deployed, started } from '../support/service/apps.ts';
+import { appOf, collect, deployed, startApps, started } from '../support/service/apps.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
-import { dataDirectory } from '../support/service/service.ts';
 import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
@@ -180,11 +178,10 @@ test('opens a silent stream again after 75 s, but not one that is kept alive @lo
 });
 
 test('follow() delivers each line once through a connection that breaks again and again', async ({}, testInfo) => {
-  await using service = await startService({ dataDirectory: dataDirectory(testInfo) });
-  await using direct = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await using direct = await startApps(testInfo);
   const source = appOf({
     talk: `async () => {
-      for (let line = 0; line < 2000; line += 1) {
+      for (let line = 0; line < 1000; line += 1) {
         console.log('line ' + line);
         if (line % 100 === 0) await new Promise((done) => setTimeout(done, 50));
       }
@@ -192,13 +189,13 @@ test('follow() delivers each line once through a connection that breaks again an
   });
   await started(direct, (await deployed(direct, source)).id);
 
-  await using proxy = await FaultProxy.start(service.url);
-  const cut = { bytes: 40_000, ending: 'reset' } as const;
+  await using proxy = await FaultProxy.start(direct.service.url);
+  const cut = { bytes: 20_000, ending: 'reset' } as const;
   proxy.plan(/^GET .*\/events/, cut, cut, cut);
-  await using client = createClient({ baseURL: proxy.url, apiKey: service.apiKey });
+  await using client = createClient({ baseURL: proxy.url, apiKey: direct.service.apiKey });
   const { id } = await direct.invocations.create({ app_name: 'app', action_name: 'talk', async: true });
   const lines = [];
   for await (const event of client.invocations.follow(id)) if (event.event === 'log') lines.push(event.message);
   expect(proxy.requests.filter((request) => request.includes('/events'))).toHaveLength(4);
-  expect(lines).toEqual(Array.from({ length: 2000 }, (_, line) => `line ${line}`));
+  expect(lines).toEqual(Array.from({ length: 1000 }, (_, line) => `line ${line}`));
 });

@@ -4,6 +4,7 @@ import packageJson from '../../package.json' with { type: 'json' };
 import { createClient, UnauthorizedError } from '../../src/client/index.ts';
 import { pathSegment, queryString } from '../../src/client/request.ts';
 import { contract } from '../../src/contract/contract.ts';
+import { isLong } from '../support/processes/long-form.ts';
 import { apiKey, errorOf, test } from './recording-server.ts';
 
 test("sends the API key, the product's name and the accepted media type as headers", async ({ serve, connect }) => {
@@ -139,7 +140,7 @@ test('names and queries with any characters arrive unchanged at the service', as
         expect(received).toEqual(Object.entries(tags).map(([key, value]) => [`tags[${key}]`, value]));
       },
     ),
-    { numRuns: 50 },
+    { numRuns: isLong ? 500 : 20 },
   );
 });
 

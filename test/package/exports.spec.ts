@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
-import { exportsOf, missingTypes } from './public-types.ts';
+import { PublicTypes } from './public-types.ts';
 import { compilerOptions } from '../support/runs/compiler-options.ts';
 
 const { expect, test } = playwright;
@@ -48,23 +48,6 @@ test("the package's errors are those that a test can catch", async () => {
 /** Names that the package replaces with its own versions of the same thing. */
 const replaced = new Set(['default', 'defineConfig', 'expect', 'test']);
 
-for (const [entry, built] of Object.entries({
-  'playwright-pool': 'dist/fixtures/index.d.ts',
-  'playwright-pool/client': 'dist/src/client/index.d.ts',
-  'playwright-pool/reporter': 'dist/fixtures/reporter.d.ts',
-  'playwright-pool/service': 'dist/src/service/service.d.ts',
-})) {
-  test(`${entry} gives no name of Playwright another meaning`, () => {
-    const ofPlaywright = ['index', 'reporter'].map((name) => `${root}node_modules/@playwright/test/${name}.d.ts`);
-    const names = new Set(ofPlaywright.flatMap((file) => Array.from(exportsOf(file).keys())));
-    expect([...names]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
-    const others = [...exportsOf(`${root}${built}`)].filter(([, file]) => file.startsWith(`${root}dist`));
-    expect(others.map(([name]) => name).filter((name) => names.has(name) && !replaced.has(name))).toEqual([]);
-    // A type of this name would hide JavaScript's Proxy.
-    expect(others.map(([name]) => name).filter((name) => name in globalThis)).toEqual([]);
-  });
-}
-
 /** Types without a use outside: computed from the contract, or of fixtures whose names begin with an underscore. */
 const withoutName = new Set([
   'AuditLogDownloadQuery: ChunkQuery',
@@ -77,26 +60,37 @@ const withoutName = new Set([
 /** Types of the contract with names in camel case: what they are computed from has the service's names. */
 const inCamelCase = /^(AskedLogin|ConnectionInfo|LoginSubmission|LoginUse|PoolBrowsers|RemoteFile|SessionInfo): /;
 
-test('each entry point exports each type that its signatures name', async () => {
+test('the types of each entry point', async () => {
   const { exports } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as {
     exports: Record<string, { types: string }>;
   };
-  const entries = ['.', './reporter', './client', './service'];
-  const files = entries.map((entry) => `${root}${exports[entry]!.types.slice(2)}`);
-  const missing = missingTypes(files, `${root}dist`).flat();
-  expect(missing.filter((name) => !withoutName.has(name) && !inCamelCase.test(name))).toEqual([]);
+  const entries = ['.', './reporter', './client', './service'].map((name) => root + exports[name]!.types.slice(2));
+  const ofPlaywright = ['index', 'reporter'].map((name) => `${root}node_modules/@playwright/test/${name}.d.ts`);
+  // One program for all steps: reading the declarations takes seconds.
+  const types = new PublicTypes([...ofPlaywright, ...entries], `${root}dist`);
+  const names = new Set(ofPlaywright.flatMap((file) => Array.from(types.exportsOf(file).keys())));
+  expect([...names]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
+
+  for (const entry of entries)
+    await test.step(`${entry} gives no name of Playwright another meaning, and exports each type that it names`, () => {
+      const own = [...types.exportsOf(entry)]
+        .filter(([, file]) => file.startsWith(`${root}dist`))
+        .map(([name]) => name);
+      expect(own.length).toBeGreaterThan(0);
+      expect(own.filter((name) => names.has(name) && !replaced.has(name))).toEqual([]);
+      // A type of this name would hide JavaScript's Proxy.
+      expect(own.filter((name) => name in globalThis)).toEqual([]);
+      const missing = types.missingIn(entry);
+      expect(missing.filter((name) => !withoutName.has(name) && !inCamelCase.test(name))).toEqual([]);
+    });
 });
 
 test("the check for missing types finds one that a signature names and the package doesn't export", async ({}, testInfo) => {
   const file = testInfo.outputPath('entry.d.mts');
-  await writeFile(
-    testInfo.outputPath('other.d.mts'),
-    'export type Hidden = { a: string };\nexport type Shown = string;\n',
-  );
+  const types = 'export type Hidden = { a: string };\nexport type Shown = string;\n';
+  await writeFile(testInfo.outputPath('other.d.mts'), types);
   const imports = `import type { Hidden, Shown } from './other.mjs';\nexport type { Shown };`;
-  await writeFile(
-    file,
-    `${imports}\nexport declare function start<T>(options: Hidden, shown: Shown, given: T): Promise<T>;\n`,
-  );
-  expect(missingTypes([file], testInfo.outputDir)).toEqual([['start: Hidden']]);
+  const start = 'export declare function start<T>(options: Hidden, shown: Shown, given: T): Promise<T>;';
+  await writeFile(file, `${imports}\n${start}\n`);
+  expect(new PublicTypes([file], testInfo.outputDir).missingIn(file)).toEqual(['start: Hidden']);
 });

@@ -9,64 +9,63 @@ const options = {
   types: ['node'],
 };
 
-/** The names that a file exports, each with the file that declares it. */
-export function exportsOf(entry: string): Map<string, string> {
-  const program = ts.createProgram([entry], options);
-  const checker = program.getTypeChecker();
-  const symbols = checker.getExportsOfModule(checker.getSymbolAtLocation(program.getSourceFile(entry)!)!);
-  return new Map(
-    symbols.map((symbol) => {
-      const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
-      return [symbol.name, target.declarations?.[0]?.getSourceFile().fileName ?? ''];
-    }),
-  );
-}
-
 /**
- * Returns for each entry point the types that its declarations name, but that it doesn't export: `startService: Clock`.
- * `packed` is the directory with the package's own declarations; types of libraries and of TypeScript need no export.
+ * The types that files of declarations export. `packed` is the directory with the package's own declarations, beside
+ * which is its `node_modules`.
  */
-export function missingTypes(entries: string[], packed: string): string[][] {
-  const program = ts.createProgram(entries, { ...options, typeRoots: [`${dirname(packed)}/node_modules/@types`] });
-  const checker = program.getTypeChecker();
-  return entries.map((entry) => {
-    const entrySymbol = checker.getSymbolAtLocation(program.getSourceFile(entry)!)!;
-    const exported = new Set(checker.getExportsOfModule(entrySymbol).map((symbol) => resolved(symbol)));
+export class PublicTypes {
+  readonly #packed: string;
+  readonly #program: ts.Program;
+  readonly #checker: ts.TypeChecker;
+
+  constructor(entries: string[], packed: string) {
+    this.#packed = packed;
+    this.#program = ts.createProgram(entries, { ...options, typeRoots: [`${dirname(packed)}/node_modules/@types`] });
+    this.#checker = this.#program.getTypeChecker();
+  }
+
+  /** The names that a file exports, each with the file that declares it. */
+  exportsOf(entry: string): Map<string, string> {
+    const fileOf = (symbol: ts.Symbol) => this.#resolved(symbol).declarations?.[0]?.getSourceFile().fileName ?? '';
+    return new Map(this.#exportsOf(entry).map((symbol) => [symbol.name, fileOf(symbol)]));
+  }
+
+  /**
+   * The types that the declarations of an entry point name, but that it doesn't export: `startService: Clock`. Types of
+   * libraries and of TypeScript need no export.
+   */
+  missingIn(entry: string): string[] {
+    const exported = new Set(this.#exportsOf(entry).map((symbol) => this.#resolved(symbol)));
     const missing = new Set<string>();
-    for (const symbol of exported) {
-      for (const declaration of symbol.declarations ?? []) if (isOurs(declaration)) visit(declaration, symbol.name);
-    }
-    return [...missing].toSorted();
-
-    function visit(node: ts.Node, name: string): void {
-      if (ts.isTypeReferenceNode(node) || ts.isExpressionWithTypeArguments(node) || ts.isImportTypeNode(node))
-        check(node, name);
-      ts.forEachChild(node, (child) => visit(child, name));
-    }
-
-    function check(
-      node: ts.TypeReferenceNode | ts.ExpressionWithTypeArguments | ts.ImportTypeNode,
-      name: string,
-    ): void {
-      const named = ts.isTypeReferenceNode(node)
-        ? node.typeName
-        : ts.isImportTypeNode(node)
-          ? node.qualifier
-          : node.expression;
-      const symbol = named && checker.getSymbolAtLocation(named);
-      if (!symbol) return;
-      const target = resolved(symbol);
-      const isParameter = (target.flags & ts.SymbolFlags.TypeParameter) !== 0;
-      if (!isParameter && !exported.has(target) && target.declarations?.some(isOurs))
+    const visit = (node: ts.Node, name: string) => {
+      const target = this.#typeNamedBy(node);
+      const isParameter = target && (target.flags & ts.SymbolFlags.TypeParameter) !== 0;
+      if (target && !isParameter && !exported.has(target) && target.declarations?.some(this.#isOurs))
         missing.add(`${name}: ${target.name}`);
-    }
-  });
-
-  function resolved(symbol: ts.Symbol): ts.Symbol {
-    return symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol;
+      ts.forEachChild(node, (child) => visit(child, name));
+    };
+    for (const symbol of exported)
+      for (const declaration of symbol.declarations?.filter(this.#isOurs) ?? []) visit(declaration, symbol.name);
+    return [...missing].toSorted();
   }
 
-  function isOurs(declaration: ts.Declaration): boolean {
-    return declaration.getSourceFile().fileName.startsWith(packed);
+  #exportsOf(entry: string): ts.Symbol[] {
+    const module = this.#checker.getSymbolAtLocation(this.#program.getSourceFile(entry)!)!;
+    return this.#checker.getExportsOfModule(module);
   }
+
+  #typeNamedBy(node: ts.Node): ts.Symbol | undefined {
+    let name: ts.Node | undefined;
+    if (ts.isTypeReferenceNode(node)) name = node.typeName;
+    else if (ts.isImportTypeNode(node)) name = node.qualifier;
+    else if (ts.isExpressionWithTypeArguments(node)) name = node.expression;
+    const symbol = name && this.#checker.getSymbolAtLocation(name);
+    return symbol && this.#resolved(symbol);
+  }
+
+  #resolved(symbol: ts.Symbol): ts.Symbol {
+    return symbol.flags & ts.SymbolFlags.Alias ? this.#checker.getAliasedSymbol(symbol) : symbol;
+  }
+
+  readonly #isOurs = (declaration: ts.Declaration) => declaration.getSourceFile().fileName.startsWith(this.#packed);
 }

@@ -29,18 +29,10 @@ for (const { module, moduleResolution, type, long } of compilers) {
   const title = `the types compile without optional packages and without skipLibCheck: module ${module} in a project of type ${type}`;
   test(title + long, async ({ tarball, directory }) => {
     await installWithoutOptional(directory, tarball, type);
-    const tsc = [join(root, 'node_modules/typescript/bin/tsc'), '--ignoreConfig', '--noEmit', '--strict'];
-    const options = [
-      '--target',
-      'es2022',
-      '--types',
-      'node',
-      '--module',
-      module,
-      '--moduleResolution',
-      moduleResolution,
-    ];
-    await run(process.execPath, [...tsc, ...options, '--skipLibCheck', 'false', 'a.spec.ts'], { cwd: directory });
+    const options = '--ignoreConfig --noEmit --strict --target es2022 --types node --skipLibCheck false'.split(' ');
+    const resolution = ['--module', module, '--moduleResolution', moduleResolution];
+    const tsc = join(root, 'node_modules/typescript/bin/tsc');
+    await run(process.execPath, [tsc, ...options, ...resolution, 'a.spec.ts'], { cwd: directory });
   });
 }
 
