@@ -1,4 +1,3 @@
-import { spawnSync } from 'node:child_process';
 import { createReadStream } from 'node:fs';
 import { mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { getEventListeners } from 'node:events';
@@ -8,6 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { expect, test } from '@playwright/test';
 import { serve } from '../support/http/serve.ts';
 import { archivedStorageOrigins, extract, pack, type Progress } from '../../src/archive/index.ts';
+import { mountSmallDisk } from '../support/processes/small-disk.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory, tarOf, zstdOf } from './archives.ts';
 
@@ -158,21 +158,16 @@ test.describe('stopping', () => {
   test('a full disk at any point ends the extraction and leaves no files', async () => {
     const disk = outputPath('disk');
     await mkdir(disk, { recursive: true });
-    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', disk]).status === 0;
-    test.skip(!isMounted, 'file systems cannot be mounted here');
-    try {
-      for (const length of [2_000_000, 30_000_000]) {
-        const archive = await tarOf([{ name: 'large', content: Buffer.alloc(length, 1) }]);
-        let read = 0;
-        async function* source() {
-          for (; read < archive.length; read += 65_536) yield archive.subarray(read, read + 65_536);
-        }
-        await expect(extract(source(), path.join(disk, 'target'))).rejects.toMatchObject({ code: 'ENOSPC' });
-        expect(read).toBeLessThan(20_000_000);
-        expect(await readdir(disk)).toEqual([]);
+    using _ = mountSmallDisk(disk, '1m');
+    for (const length of [2_000_000, 30_000_000]) {
+      const archive = await tarOf([{ name: 'large', content: Buffer.alloc(length, 1) }]);
+      let read = 0;
+      async function* source() {
+        for (; read < archive.length; read += 65_536) yield archive.subarray(read, read + 65_536);
       }
-    } finally {
-      spawnSync('umount', [disk]);
+      await expect(extract(source(), path.join(disk, 'target'))).rejects.toMatchObject({ code: 'ENOSPC' });
+      expect(read).toBeLessThan(20_000_000);
+      expect(await readdir(disk)).toEqual([]);
     }
   });
 

@@ -40,10 +40,8 @@ const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
 
   engine: async ({ anyEngine }, use) => {
     if (anyEngine instanceof EngineError) return test.skip(true, anyEngine.message);
-    const engine = anyEngine;
-    await use(engine);
-    const ids = (await engine.docker('ps', '--all', '--quiet')).split('\n').filter(Boolean);
-    if (ids.length > 0) await engine.docker('rm', '--force', ...ids);
+    await use(anyEngine);
+    await anyEngine.removeContainers();
   },
 });
 
@@ -56,25 +54,14 @@ test('Chromium in the container image keeps its sandbox and its namespaces, as r
   const users = { root: fewCapabilities, pool: ['--user=pool', '--env=PLAYWRIGHT_POOL_ALLOW_SHARED_USER=1'] };
   for (const [name, options] of Object.entries(users)) {
     const limits = ['--cap-drop=ALL', ...options, '--security-opt=no-new-privileges:true', seccomp()];
-    await engine.docker(
-      'run',
-      '--detach',
-      '--name',
-      name,
-      `--env=PLAYWRIGHT_POOL_API_KEY=${key}`,
-      ...limits,
-      'playwright-pool',
-    );
+    const identity = ['--name', name, `--env=PLAYWRIGHT_POOL_API_KEY=${key}`];
+    await engine.docker('run', '--detach', ...identity, ...limits, 'playwright-pool');
     await untilHealthy(engine, name);
-    const versions = await engine.docker(
-      'exec',
-      name,
-      'node',
-      '--eval',
-      `fetch('http://127.0.0.1:8080/browsers', { method: 'POST', body: '{"headless":true}', headers: {
+    const start = `
+      fetch('http://127.0.0.1:8080/browsers', { method: 'POST', body: '{"headless":true}', headers: {
         authorization: 'Bearer ${key}', 'content-type': 'application/json' } })
-        .then((response) => response.json()).then(({ playwright_versions }) => console.log(String(playwright_versions)))`,
-    );
+        .then((response) => response.json()).then(({ playwright_versions }) => console.log(String(playwright_versions)))`;
+    const versions = await engine.docker('exec', name, 'node', '--eval', start);
     expect(versions).toMatch(/^1\.65\.\d+,1\.64\.\d+$/);
 
     const processes = await engine.docker('top', name, '-eo', 'pid,uid,args');
@@ -100,21 +87,11 @@ test('an example passes on the services of compose.yaml, and scaling them during
   await up(engine, 'control-plane', 1);
   await up(engine, 'machine', 3);
   await untilHealthy(engine, 'control-plane-1');
-  const address = await engine.docker(
-    'inspect',
-    '--format',
-    '{{.NetworkSettings.Networks.pool.IPAddress}}',
-    'control-plane-1',
-  );
-  const metrics = () =>
-    engine.docker(
-      'exec',
-      'control-plane-1',
-      'node',
-      '--eval',
-      `fetch('http://127.0.0.1:8080/metrics', { headers: { authorization: 'Bearer ${key}' } })
-        .then((response) => response.text()).then(console.log)`,
-    );
+  const address = await stateOf(engine, 'control-plane-1', '.NetworkSettings.Networks.pool.IPAddress');
+  const read = `
+    fetch('http://127.0.0.1:8080/metrics', { headers: { authorization: 'Bearer ${key}' } })
+      .then((response) => response.text()).then(console.log)`;
+  const metrics = () => engine.docker('exec', 'control-plane-1', 'node', '--eval', read);
   await expect.poll(metrics, { timeout: 30_000 }).toContain('\nplaywright_pool_capacity 12\n');
 
   const env = { PLAYWRIGHT_POOL_BASE_URL: `http://${address}:8080`, PLAYWRIGHT_POOL_API_KEY: key };
@@ -155,8 +132,7 @@ test('an example passes on the services of compose.yaml, and scaling them during
   const result = await run.finished();
   expect(result.stats, result.output).toEqual({ passed: 200, failed: 0, flaky: 0, skipped: 0 });
   expect(result.output).toContain('0 leaked');
-  for (const number of [1, 2, 3])
-    expect(await engine.docker('inspect', '--format', '{{.State.ExitCode}}', `machine-${number}`)).toBe('0');
+  for (const number of [1, 2, 3]) expect(await stateOf(engine, `machine-${number}`, '.State.ExitCode')).toBe('0');
 });
 
 /** Starts containers of a service of compose.yaml, until there are `count`. */
@@ -180,8 +156,12 @@ async function up(engine: DockerEngine, service: string, count: number): Promise
 }
 
 async function untilHealthy(engine: DockerEngine, name: string): Promise<void> {
-  const health = () => engine.docker('inspect', '--format', '{{.State.Health.Status}}', name);
-  await expect.poll(health, { timeout: 60_000 }).toBe('healthy');
+  await expect.poll(() => stateOf(engine, name, '.State.Health.Status'), { timeout: 60_000 }).toBe('healthy');
+}
+
+/** A field of `docker inspect`. */
+async function stateOf(engine: DockerEngine, container: string, field: string): Promise<string> {
+  return await engine.docker('inspect', '--format', `{{${field}}}`, container);
 }
 
 function seccomp(): string {

@@ -3,10 +3,19 @@ import { text } from 'node:stream/consumers';
 import { gzipSync } from 'node:zlib';
 import { serve, type Serving } from './serve.ts';
 
-export type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
+type Received = { method: string; url: string; headers: IncomingHttpHeaders; body: string };
 
 /** All byte values, several times. */
 export const everyByte = Buffer.from(Array.from({ length: 200_000 }, (_, index) => (index * 7) % 256));
+
+const answers: Record<string, [status: number, headers: Record<string, string>, body?: string | Buffer]> = {
+  '/empty': [204, {}],
+  '/who': [401, { 'www-authenticate': 'Basic realm="shop"' }, 'who?'],
+  '/zipped': [200, { 'content-type': 'text/html', 'content-encoding': 'gzip' }, gzipSync('<script>zipped</script>')],
+  '/bytes': [200, { 'content-type': 'application/octet-stream' }, everyByte],
+  '/mistyped': [200, { 'content-type': 'text/plain' }, everyByte],
+  '/file': [200, { 'content-disposition': 'attachment; filename=a.txt' }, 'a file'],
+};
 
 /** A site on the loopback address, for requests that a browser sends for a caller. */
 export class CurlTarget implements AsyncDisposable {
@@ -41,22 +50,13 @@ export class CurlTarget implements AsyncDisposable {
     this.received.push({ method, url, headers, body: await text(request) });
     const { pathname: path, searchParams } = new URL(url, 'http://target');
     const to = searchParams.get('to') ?? '';
-    if (path === '/redirect' || path === '/redirect-again')
-      return void response.writeHead(path === '/redirect' ? 302 : 307, { location: to }).end();
+    const fixed = answers[path];
+    if (fixed) return void response.writeHead(fixed[0], fixed[1]).end(fixed[2]);
+    if (path === '/redirect') return void response.writeHead(302, { location: to }).end();
+    if (path === '/redirect-again') return void response.writeHead(307, { location: to }).end();
     if (path === '/cookies')
       response.setHeader('set-cookie', ['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
     if (path === '/missing') response.statusCode = 404;
-    if (path === '/empty') return void response.writeHead(204).end();
-    if (path === '/who') return void response.writeHead(401, { 'www-authenticate': 'Basic realm="shop"' }).end('who?');
-    if (path === '/zipped')
-      return void response
-        .writeHead(200, { 'content-type': 'text/html', 'content-encoding': 'gzip' })
-        .end(gzipSync('<script>zipped</script>'));
-    if (path === '/bytes')
-      return void response.writeHead(200, { 'content-type': 'application/octet-stream' }).end(everyByte);
-    if (path === '/mistyped') return void response.writeHead(200, { 'content-type': 'text/plain' }).end(everyByte);
-    if (path === '/file')
-      return void response.writeHead(200, { 'content-disposition': 'attachment; filename=a.txt' }).end('a file');
     if (path === '/silent') return;
     if (path === '/slow') return void response.writeHead(200, { 'content-type': 'text/event-stream' }).write(':\n\n');
     if (path === '/broken') {

@@ -60,11 +60,13 @@ export class DockerEngine implements AsyncDisposable {
     return stdout.trim();
   }
 
+  async removeContainers(): Promise<void> {
+    const ids = (await this.docker('ps', '--all', '--quiet')).split('\n').filter(Boolean);
+    if (ids.length > 0) await this.docker('rm', '--force', ...ids);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
-    if (this.#daemon?.exitCode === null) {
-      const ids = (await this.docker('ps', '--all', '--quiet')).split('\n').filter(Boolean);
-      if (ids.length > 0) await this.docker('rm', '--force', ...ids);
-    }
+    if (this.#daemon?.exitCode === null) await this.removeContainers();
     await this.#stopDaemon();
     await execute('ip', ['netns', 'delete', this.#namespace]).catch(() => {});
     await rm(this.#directory, { recursive: true, force: true, maxRetries: 5 });

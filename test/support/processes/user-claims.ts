@@ -4,19 +4,19 @@ const directory = '/var/lib/playwright-pool-users';
 
 /** The process ids of the services that claim a user id. */
 export function claimsOf(uid: number): number[] {
-  return readdirSync(directory)
-    .map((name) => name.split('.').map(Number))
-    .flatMap(([claimed, pid = 0]) => (claimed === uid ? [pid] : []));
+  return claims().flatMap(([claimed, pid = 0]) => (claimed === uid ? [pid] : []));
 }
 
 /** The user ids that this process has claimed. */
 export function ownClaims(): number[] {
-  return readdirSync(directory)
-    .map((name) => name.split('.').map(Number))
-    .flatMap(([claimed = 0, pid]) => (pid === process.pid ? [claimed] : []));
+  return claims().flatMap(([claimed = 0, pid]) => (pid === process.pid ? [claimed] : []));
 }
 
 /** Whether a user id was used and given back. */
 export function isGivenBack(uid: number): boolean {
   return claimsOf(uid).length === 0 && existsSync(`${directory}/free/${uid}`);
+}
+
+function claims(): number[][] {
+  return readdirSync(directory).map((name) => name.split('.').map(Number));
 }

@@ -54,14 +54,8 @@ export function manifestsOf(dependencies: Record<string, string>, type = 'module
 async function packed(directory: string): Promise<Buffer> {
   const destination = await mkdtemp(path.join(tmpdir(), 'packed-'));
   try {
-    const { stdout } = await execute('npm', [
-      'pack',
-      directory,
-      '--ignore-scripts',
-      '--silent',
-      '--pack-destination',
-      destination,
-    ]);
+    const options = ['--ignore-scripts', '--silent', '--pack-destination', destination];
+    const { stdout } = await execute('npm', ['pack', directory, ...options]);
     return await readFile(path.join(destination, stdout.trim()));
   } finally {
     await rm(destination, { recursive: true });

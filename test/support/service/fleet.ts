@@ -36,12 +36,9 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
       const env = { PLAYWRIGHT_POOL_API_KEY: apiKey };
       const place = network?.place(name);
       const socket = join(tmpdir(), `${randomUUID()}.socket`);
+      const inNetwork = [socket, main, ...serve, '--host', '0.0.0.0'];
       const cli = place
-        ? new CliProcess([socket, main, ...serve, '--host', '0.0.0.0'], {
-            env,
-            main: socketService,
-            enter: place.enter,
-          })
+        ? new CliProcess(inNetwork, { env, main: socketService, enter: place.enter })
         : new CliProcess(serve, { env });
       started.push(cli);
       const own = (await cli.firstLine()).replace(/^listening on /, '');
@@ -59,31 +56,24 @@ export const test = base.extend<{ startFleet: (options?: FleetOptions) => Promis
     };
     const startMachine: Fleet['startMachine'] = ({ slots = 4, port = 0 } = {}) =>
       start(`machine-${count++}`, ['--port', String(port), '--max-sessions', String(slots), '--drain-timeout', '60']);
-    await use(
-      async ({
-        machines: machineCount = 2,
-        slots = 4,
-        direct = false,
-        via = (urls: string[]) => urls,
-        ...more
-      } = {}) => {
-        network = more.network;
-        const machines = await Promise.all(Array.from({ length: machineCount }, () => startMachine({ slots })));
-        const from = (await via(machines.map(({ url }) => url))).join(',');
-        const args = ['--machines', from, ...(direct ? ['--direct-sessions'] : [])];
-        const fleet: Fleet = {
-          machines,
-          control: await start('control', args),
-          startMachine,
-          restart: async (signal) => {
-            fleet.control.cli.child.kill(signal);
-            await fleet.control.cli.exited;
-            fleet.control = await start('control', [...args, '--port', new URL(fleet.control.url).port]);
-          },
-        };
-        return fleet;
-      },
-    );
+    await use(async (options = {}) => {
+      const { machines: machineCount = 2, slots = 4, direct = false, via = (urls) => urls } = options;
+      network = options.network;
+      const machines = await Promise.all(Array.from({ length: machineCount }, () => startMachine({ slots })));
+      const from = (await via(machines.map(({ url }) => url))).join(',');
+      const args = ['--machines', from, ...(direct ? ['--direct-sessions'] : [])];
+      const fleet: Fleet = {
+        machines,
+        control: await start('control', args),
+        startMachine,
+        restart: async (signal) => {
+          fleet.control.cli.child.kill(signal);
+          await fleet.control.cli.exited;
+          fleet.control = await start('control', [...args, '--port', new URL(fleet.control.url).port]);
+        },
+      };
+      return fleet;
+    });
     await Promise.all(
       started.map(async (cli) => {
         // A second signal doesn't wait for sessions.

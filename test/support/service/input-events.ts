@@ -53,24 +53,14 @@ export async function focusFirstField(ours: Page): Promise<void> {
 }
 
 /** An input event that a page received. */
-export type SeenEvent = {
-  type: string;
+type SeenEvent = {
+  [name in 'type' | 'key' | 'code' | 'data' | 'modifiers']: string;
+} & {
+  [name in 'x' | 'y' | 'button' | 'buttons' | 'detail' | 'pressure' | 'location' | 'deltaX' | 'deltaY']: number;
+} & {
   /** The id of its target, otherwise the tag. */
   target: string;
-  x: number;
-  y: number;
-  button: number;
-  buttons: number;
-  detail: number;
-  pressure: number;
-  key: string;
-  code: string;
-  location: number;
   repeat: boolean;
-  data: string;
-  deltaX: number;
-  deltaY: number;
-  modifiers: string;
   isTrusted: boolean;
 };
 

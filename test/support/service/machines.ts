@@ -19,15 +19,11 @@ export async function startControlPlane(
 ): Promise<Service> {
   const { dataDirectory, port: _, ...machineOptions } = options;
   const apiKey = 'key-of-the-machines';
-  const machines = await Promise.all(
-    Array.from({ length: machineCount }, (_, index) =>
-      startService({
-        ...machineOptions,
-        ...(dataDirectory !== undefined && { dataDirectory: machineDirectory(dataDirectory, index) }),
-        apiKey,
-      }),
-    ),
-  );
+  const startMachine = (_: unknown, index: number) => {
+    const place = dataDirectory !== undefined && { dataDirectory: machineDirectory(dataDirectory, index) };
+    return startService({ ...machineOptions, ...place, apiKey });
+  };
+  const machines = await Promise.all(Array.from({ length: machineCount }, startMachine));
   const endMachines = () => Promise.all(machines.map((machine) => machine.close()));
   try {
     const from = machines.map(({ url }) => url);
@@ -45,11 +41,8 @@ export async function startControlPlane(
 
 /** The directory of a session of a service, or of one of its machines. */
 export function sessionDirectory(dataDirectory: string, sessionId: string): string {
-  const directories = [
-    dataDirectory,
-    ...Array.from({ length: count }, (_, index) => machineDirectory(dataDirectory, index)),
-  ];
-  const places = directories.map((directory) => join(sessionsDirectory(directory), sessionId));
+  const ofMachines = Array.from({ length: count }, (_, index) => machineDirectory(dataDirectory, index));
+  const places = [dataDirectory, ...ofMachines].map((directory) => join(sessionsDirectory(directory), sessionId));
   return places.find((place) => existsSync(place)) ?? places[0]!;
 }
 

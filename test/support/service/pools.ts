@@ -23,15 +23,14 @@ export type TestPools = {
   create: (body: PoolBody) => Pool;
   /** Creates a pool and waits until it is full. */
   createFull: (body: PoolBody) => Promise<Pool>;
-  acquire: (
-    pool: Pool,
-    options?: LeaseTerms & { timeoutMs?: number; signal?: AbortSignal },
-  ) => Promise<Session | undefined>;
+  acquire: (pool: Pool, options?: AcquireOptions) => Promise<Session | undefined>;
   /** Acquires and expects to get a browser. */
   lease: (pool: Pool, options?: LeaseTerms) => Promise<Session>;
   /** Other pools over the same store, as after a restart. */
   restart: () => Promise<Pools>;
 };
+
+type AcquireOptions = LeaseTerms & { timeoutMs?: number; signal?: AbortSignal };
 
 type PoolBody = { size: number; [field: string]: unknown };
 
@@ -42,23 +41,17 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const clock = new TestClock();
     const database = await openTestDatabase();
     const chromium = { ...(chromiumExecutable && { executable: chromiumExecutable }) };
-    const sessions = new Sessions(
-      new LocalLauncher({ clock, directory, profiles: await noProfiles(testInfo), chromium }),
-    );
-    const surroundingsOf = () => ({
-      projectId,
-      hasDisplay: sessions.hasDisplay,
-      resolveProfile: noProfile,
-      resolveProxy: noProxy,
-      resolveExtension: noProxy,
-    });
+    const profiles = await noProfiles(testInfo);
+    const sessions = new Sessions(new LocalLauncher({ clock, directory, profiles, chromium }));
+    const found = { resolveProfile: nothing, resolveProxy: nothing, resolveExtension: nothing };
+    const surroundingsOf = () => ({ projectId, hasDisplay: sessions.hasDisplay, ...found });
     const start = () => {
       const started = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });
       started.open();
       return started;
     };
     let pools = start();
-    const create: TestPools['create'] = (body) =>
+    const create = (body: PoolBody) =>
       pools.create(projectId, browserPools.create.body.parse({ headless: true, ...body }));
     await use({
       get pools() {
@@ -97,17 +90,9 @@ export async function expectCounts(pools: Pools, pool: Pool, counts: Partial<Bro
   await expect.poll(() => pools.describe(pool), { timeout: 20_000, intervals: [20] }).toMatchObject(counts);
 }
 
-function noProfile(): never {
-  throw new OperationError('not_found', 'there are no profiles');
+function nothing(): never {
+  throw new OperationError('not_found', 'there are no profiles, proxies and extensions');
 }
 
-function noProxy(): never {
-  throw new OperationError('not_found', 'there are no proxies');
-}
-
-async function acquire(
-  pool: Pool,
-  options: LeaseTerms & { timeoutMs?: number; signal?: AbortSignal } = {},
-): Promise<Session | undefined> {
-  return await pool.acquire({ timeoutMs: 30_000, signal: new AbortController().signal, ...options });
-}
+const acquire: TestPools['acquire'] = (pool, options) =>
+  pool.acquire({ timeoutMs: 30_000, signal: new AbortController().signal, ...options });

@@ -26,12 +26,9 @@ export async function noProfiles(place: { outputPath: (name: string) => string }
 }
 
 /** The same value in every storage. */
-export const everywhere = (login: string): Kept => ({
-  cookie: login,
-  sessionCookie: login,
-  localStorage: login,
-  indexedDB: login,
-});
+export function everywhere(login: string): Kept {
+  return { cookie: login, sessionCookie: login, localStorage: login, indexedDB: login };
+}
 
 /** Opens the site in a session, lets it store `login`, and disconnects. */
 export async function logIn(session: { cdp_ws_url: string }, site: string, login: string): Promise<void> {
@@ -94,6 +91,7 @@ export async function kept(page: Page): Promise<Kept> {
 }
 
 async function keep(page: Page, login: string): Promise<void> {
+  // Creates the database.
   await kept(page);
   await page.evaluate(async (login) => {
     document.cookie = `login=${login}; max-age=86400`;

@@ -42,9 +42,7 @@ export async function makeOutside(directory: string): Promise<void> {
 
 /** Everything below a directory: names, modes and contents. Doesn't follow links. */
 export async function snapshot(directory: string): Promise<string[]> {
-  // Without `withFileTypes`, `readdir` lists the directories that links lead to.
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  const names = entries.map((entry) => path.relative(directory, path.join(entry.parentPath, entry.name))).sort();
+  const names = (await pathsIn(directory)).map((found) => path.relative(directory, found)).sort();
   return await Promise.all(
     names.map(async (name) => {
       const stats = await lstat(path.join(directory, name));
@@ -52,6 +50,13 @@ export async function snapshot(directory: string): Promise<string[]> {
       return `${name} 0${(stats.mode & 0o777).toString(8)}${text}`;
     }),
   );
+}
+
+/** All paths below a directory. Doesn't follow links. */
+export async function pathsIn(directory: string): Promise<string[]> {
+  // Without `withFileTypes`, `readdir` lists the directories that links lead to.
+  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
+  return entries.map(({ parentPath, name }) => path.join(parentPath, name));
 }
 
 export async function expectCode(operation: Promise<unknown>, code: ErrorCode, message = ''): Promise<void> {

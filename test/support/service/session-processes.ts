@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
-import { readdirSync, readFileSync } from 'node:fs';
 import { expect } from '@playwright/test';
 import type { Client } from '../../../src/client/index.ts';
 import type { ProcessEvent } from '../../../src/contract/processes.ts';
+import { commandLine, processesWith } from '../processes/processes.ts';
 import { test as base } from './service.ts';
 
 /** Runs lines of a shell in a session. */
@@ -79,7 +79,7 @@ export function uniqueSleep(): string {
 
 /** How many processes have this command line. Linux only. */
 export function runningCount(line: string): number {
-  return readdirSync('/proc').filter((name) => /^\d+$/.test(name) && commandLine(name) === line).length;
+  return processesWith(line).filter((pid) => commandLine(pid).slice(0, -1).join(' ') === line).length;
 }
 
 export function encoded(text: string): string {
@@ -88,13 +88,4 @@ export function encoded(text: string): string {
 
 export function decoded(base64: string): string {
   return Buffer.from(base64, 'base64').toString();
-}
-
-/** Empty for a process that has ended. */
-function commandLine(pid: string): string {
-  try {
-    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1).join(' ');
-  } catch {
-    return '';
-  }
 }

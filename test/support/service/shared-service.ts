@@ -1,6 +1,5 @@
-import { startAnyService } from './machines.ts';
 import { TestClock } from './clock.ts';
-import { callerOf, test as base, type Call, type TestService } from './service.ts';
+import { startTestService, test as base, type Call, type TestService } from './service.ts';
 
 type Shared = { service: TestService; clock: TestClock };
 
@@ -12,8 +11,8 @@ export const test = base.extend<{ clock: TestClock }, { shared: Shared }>({
   shared: [
     async ({}, use) => {
       const clock = new TestClock();
-      await using service = await startAnyService({ clock });
-      await use({ service: { ...service, call: callerOf(service) }, clock });
+      await using service = await startTestService({ clock });
+      await use({ service, clock });
     },
     { scope: 'worker' },
   ],

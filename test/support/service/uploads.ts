@@ -1,14 +1,14 @@
-import { spawnSync } from 'node:child_process';
 import { readdirSync } from 'node:fs';
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { request } from 'node:http';
 import { dirname, join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { expect } from '@playwright/test';
 import { ZipFile, type Options } from 'yazl';
+import { mountSmallDisk } from '../processes/small-disk.ts';
 import { sessionDirectory } from './machines.ts';
 import { startTestService, test as base, workerDirectory, type TestAnswer, type TestService } from './service.ts';
-import { makeOutside, snapshot } from './session-files.ts';
+import { makeOutside, pathsIn, snapshot } from './session-files.ts';
 
 type Fixtures = {
   /** `/browsers/{id}/fs` of the session. */
@@ -42,9 +42,10 @@ export const test = base.extend<Fixtures, { shared: { service: TestService; fs: 
   service: async ({ shared }, use) => use(shared.service),
   fs: async ({ shared }, use) => use(shared.fs),
   root: async ({ shared: { root } }, use) => {
-    const before = await paths(root);
+    const before = await pathsIn(root);
     await use(root);
-    for (const path of await paths(root)) if (!before.includes(path)) await rm(path, { recursive: true, force: true });
+    for (const path of await pathsIn(root))
+      if (!before.includes(path)) await rm(path, { recursive: true, force: true });
   },
   outside: async ({}, use, testInfo) => {
     const outside = testInfo.outputPath('outside');
@@ -54,10 +55,8 @@ export const test = base.extend<Fixtures, { shared: { service: TestService; fs: 
     expect(await contents(outside)).toBe(before);
   },
   tinyRoot: async ({ root }, use) => {
-    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'none', root]).status === 0;
-    base.skip(!isMounted, 'file systems cannot be mounted here');
+    using _ = mountSmallDisk(root, '1m');
     await use(root);
-    spawnSync('umount', ['--lazy', root]);
   },
   send: async ({ service, fs }, use) => {
     await use((operation, parts) =>
@@ -72,11 +71,8 @@ export const contentType = 'multipart/form-data; boundary=cut';
 export function encoded(parts: Part[]): Uint8Array<ArrayBuffer> {
   const bytes = parts.flatMap(([name, content, kind]) => {
     const file = kind ? '; filename="a"\r\nContent-Type: application/octet-stream' : '';
-    return [
-      Buffer.from(`--cut\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`),
-      Buffer.from(content),
-      Buffer.from('\r\n'),
-    ];
+    const head = `--cut\r\nContent-Disposition: form-data; name="${name}"${file}\r\n\r\n`;
+    return [Buffer.from(head), Buffer.from(content), Buffer.from('\r\n')];
   });
   return Buffer.concat([...bytes, Buffer.from('--cut--\r\n')]);
 }
@@ -97,10 +93,8 @@ export async function zipOf(parts: ZipPart[]): Promise<Buffer> {
 /** An archive with an unsafe name, which no library writes: replaces a safe name of the same length. */
 export async function zipWith(name: string, content = 'x', options: Partial<Options> = {}): Promise<Buffer> {
   const harmless = 'a'.repeat(Buffer.byteLength(name));
-  const zip = await zipOf([
-    { name: 'before', content: 'x' },
-    { name: harmless, content, options },
-  ]);
+  const before = { name: 'before', content: 'x' };
+  const zip = await zipOf([before, { name: harmless, content, options }]);
   return Buffer.from(zip.toString('latin1').replaceAll(harmless, Buffer.from(name).toString('latin1')), 'latin1');
 }
 
@@ -130,11 +124,4 @@ export function onTheirWay(root: string): string[] {
 /** Everything below a session's root, in one text. */
 export async function contents(root: string): Promise<string> {
   return (await snapshot(root)).join('\n');
-}
-
-/** All paths below a directory. */
-async function paths(directory: string): Promise<string[]> {
-  // Without `withFileTypes`, `readdir` lists the directories that links lead to.
-  const entries = await readdir(directory, { recursive: true, withFileTypes: true });
-  return entries.map(({ parentPath, name }) => join(parentPath, name));
 }

@@ -1,11 +1,9 @@
 import { expect, type Page } from '@playwright/test';
 import type { DashboardEvent } from '../../../src/contract/dashboard-events.ts';
-import { createClient, type Client } from '../../../src/client/index.ts';
 import { systemChromium } from './chromium.ts';
 import { test as base } from '../service/service.ts';
 
 type Fixtures = {
-  client: Client;
   /** Opens the dashboard in the page, and signs in. Default: with the service's key. */
   signIn: (options?: { key?: string; hash?: string }) => Promise<void>;
   /** Signs in, by default with the organization's key, and opens a view. The view may complain of nothing. */
@@ -15,10 +13,6 @@ type Fixtures = {
 /** A service and its dashboard in a real browser. */
 export const test = base.extend<Fixtures>({
   launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
   signIn: async ({ page, service }, use) => {
     const failures: string[] = [];
     page.on('pageerror', (error) => failures.push(error.message));

@@ -1,8 +1,8 @@
-import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
+import { mountSmallDisk } from '../processes/small-disk.ts';
 import { callerOf, dataDirectory, test as base, type Call } from '../service/service.ts';
 import { openVideo, type Color, type OpenVideo } from './video.ts';
 
@@ -36,10 +36,8 @@ export const test = base.extend<Fixtures>({
     const directory = dataDirectory(testInfo);
     const replays = join(directory, 'replays');
     mkdirSync(replays, { recursive: true });
-    const isMounted = spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=256k', 'none', replays]).status === 0;
-    test.skip(!isMounted, 'file systems cannot be mounted here');
+    using _ = mountSmallDisk(replays, '256k');
     await use(directory);
-    spawnSync('umount', ['--lazy', replays]);
   },
 });
 
@@ -93,7 +91,7 @@ export async function startRecording(service: At, options: object = {}): Promise
 }
 
 /** Waits until the current picture of the page was drawn. */
-export async function painted(page: Page): Promise<void> {
+async function painted(page: Page): Promise<void> {
   await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
 }
 
