@@ -48,6 +48,7 @@ const breaking: ScriptedAnswer = (_, response: ServerResponse) => {
 };
 const silent: ScriptedAnswer = (_, response) =>
   void response.writeHead(200, { 'content-length': '1000' }).write('some');
+const refused: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
 const cursors = (urls: { url: string }[]) =>
   urls.map(({ url }) => new URL(url, 'http://service').searchParams.get('cursor'));
 
@@ -97,12 +98,7 @@ test('fetches a chunk again if it arrives damaged or incomplete', async ({ serve
 
 test('resumes an interrupted download after the last complete chunk', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
-  const server = await serve(
-    chunk(first),
-    chunk(second),
-    { status: 403, json: { code: 'forbidden', message: 'no' } },
-    chunk(last),
-  );
+  const server = await serve(chunk(first), chunk(second), refused, chunk(last));
   const client = connect(server);
   expect(await errorOf(client.auditLogs.download(to, query))).toBeInstanceOf(ServiceError);
   expect((await readdir(testInfo.outputPath())).toSorted()).toEqual(['audit.jsonl.gz.journal', 'audit.jsonl.gz.part']);
@@ -119,37 +115,34 @@ test('resumes an interrupted download after the last complete chunk', async ({ s
   expect(gunzipSync(await readFile(to)).toString()).toBe(all);
 });
 
-test('downloads chunks again that were damaged on the disk meanwhile', async ({ serve, connect }, testInfo) => {
-  const to = testInfo.outputPath('audit.jsonl.gz');
-  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
-  const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
-  const client = connect(server);
-  await errorOf(client.auditLogs.download(to, query));
-  const part = await readFile(`${to}.part`);
-  part[part.length - 20]! ^= 1;
-  await writeFile(`${to}.part`, part);
-  expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 4, chunks: 3 });
-  expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'one', 'two']);
-  expect(gunzipSync(await readFile(to)).toString()).toBe(all);
-});
+const damages: Record<string, (to: string) => Promise<void>> = {
+  'downloads chunks again that were damaged on the disk meanwhile': async (to) => {
+    const part = await readFile(`${to}.part`);
+    part[part.length - 20]! ^= 1;
+    await writeFile(`${to}.part`, part);
+  },
+  'reads the journal of a broken download up to its first damaged line': async (to) => {
+    const [source, ofFirst, ofSecond] = (await readFile(`${to}.journal`, 'utf8')).split('\n');
+    await writeFile(`${to}.journal`, [source, ofFirst, '\0'.repeat(ofSecond!.length), ''].join('\n'));
+  },
+};
 
-test('reads the journal of a broken download up to its first damaged line', async ({ serve, connect }, testInfo) => {
-  const to = testInfo.outputPath('audit.jsonl.gz');
-  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
-  const server = await serve(chunk(first), chunk(second), failing, chunk(second), chunk(last));
-  const client = connect(server);
-  await errorOf(client.auditLogs.download(to, query));
-  const [source, ofFirst, ofSecond] = (await readFile(`${to}.journal`, 'utf8')).split('\n');
-  await writeFile(`${to}.journal`, [source, ofFirst, '\0'.repeat(ofSecond!.length), ''].join('\n'));
-  expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 4, chunks: 3 });
-  expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'one', 'two']);
-  expect(gunzipSync(await readFile(to)).toString()).toBe(all);
-});
+for (const [title, damage] of Object.entries(damages)) {
+  test(title, async ({ serve, connect }, testInfo) => {
+    const to = testInfo.outputPath('audit.jsonl.gz');
+    const server = await serve(chunk(first), chunk(second), refused, chunk(second), chunk(last));
+    const client = connect(server);
+    await errorOf(client.auditLogs.download(to, query));
+    await damage(to);
+    expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 4, chunks: 3 });
+    expect(cursors(server.calls)).toEqual([null, 'one', 'two', 'one', 'two']);
+    expect(gunzipSync(await readFile(to)).toString()).toBe(all);
+  });
+}
 
 test('starts the download again for another query or another service', async ({ serve, connect }, testInfo) => {
   const to = testInfo.outputPath('audit.jsonl.gz');
-  const failing: ScriptedAnswer = { status: 403, json: { code: 'forbidden', message: 'no' } };
-  const one = await serve(chunk(first), failing, chunk(first), failing);
+  const one = await serve(chunk(first), refused, chunk(first), refused);
   const another = await serve(chunk(last));
   await errorOf(connect(one).auditLogs.download(to, query));
   await errorOf(connect(one).auditLogs.download(to, { ...query, method: 'POST' }));
@@ -172,30 +165,17 @@ test('an abort stops a download anywhere, and keeps whole chunks', async ({ serv
   expect(await client.auditLogs.download(to, query)).toMatchObject({ rows: 3, chunks: 2 });
 });
 
-for (const [title, answer, problem] of [
-  [
-    'fewer rows than the service said',
-    chunk({ ...last, headers: { 'x-row-count': '2' } }),
-    /a part of the download has 1 records, but its header says 2/,
-  ],
-  [
-    'an unreadable x-has-more header',
-    chunk({ ...last, headers: { 'x-has-more': 'maybe' } }),
-    /does not say correctly where the next one begins/,
-  ],
-  [
-    'more without a cursor',
-    chunk({ ...last, headers: { 'x-has-more': 'true' } }),
-    /does not say correctly where the next one begins/,
-  ],
-  [
-    'a cursor after the end',
-    chunk({ ...last, headers: { 'x-next-cursor': 'x' } }),
-    /does not say correctly where the next one begins/,
-  ],
+const fewerRows = /a part of the download has 1 records, but its header says 2/;
+const unclearNext = /does not say correctly where the next one begins/;
+
+for (const [title, headers, problem] of [
+  ['fewer rows than the service said', { 'x-row-count': '2' }, fewerRows],
+  ['an unreadable x-has-more header', { 'x-has-more': 'maybe' }, unclearNext],
+  ['more without a cursor', { 'x-has-more': 'true' }, unclearNext],
+  ['a cursor after the end', { 'x-next-cursor': 'x' }, unclearNext],
 ] as const) {
   test(`refuses an answer with ${title}`, async ({ serve, connect }, testInfo) => {
-    const server = await serve(answer);
+    const server = await serve(chunk({ ...last, headers }));
     const error = await errorOf(connect(server).auditLogs.download(testInfo.outputPath('a.gz'), query));
     expect(error).toBeInstanceOf(AuditLogDownloadError);
     expect(error).toMatchObject({ file: testInfo.outputPath('a.gz'), message: expect.stringMatching(problem) });

@@ -3,9 +3,9 @@ import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { expect } from '@playwright/test';
 import { CallTimeoutError, ConnectionError } from '../../src/client/index.ts';
-import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+import { errorOf, eventStream, test } from './recording-server.ts';
 
-const never: ScriptedAnswer = () => {};
+const never = () => {};
 
 test('a call without an answer fails after the timeout of the client or of the call', async ({ serve, connect }) => {
   const server = await serve(never);
@@ -184,10 +184,7 @@ test('close() ends running calls, refuses later ones, and may be repeated', asyn
 test('close() ends calls that wait for a retry, and open event streams', async ({ serve, connect }) => {
   const server = await serve(
     { status: 503, headers: { 'retry-after': '50' }, json: { code: 'unavailable', message: 'busy' } },
-    (_, response) => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.write('data: {"event":"log","timestamp":"2026-01-01T00:00:00.000Z","message":"a"}\n\n');
-    },
+    eventStream(['data: {"event":"log","timestamp":"2026-01-01T00:00:00.000Z","message":"a"}\n\n'], never),
   );
   const client = connect(server);
   const pausing = errorOf(client.profiles.retrieve('x'));

@@ -1,25 +1,18 @@
-import type { ServerResponse } from 'node:http';
+import type { RequestListener, ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import {
-  CallTimeoutError,
-  ConnectionError,
-  NotFoundError,
-  ServiceError,
-  type FileEvent,
-} from '../../src/client/index.ts';
-import { collect, errorOf, test } from './recording-server.ts';
+import { CallTimeoutError, ConnectionError, NotFoundError, ServiceError } from '../../src/client/index.ts';
+import type { FileEvent } from '../../src/client/index.ts';
+import { collect, errorOf, eventStream, test } from './recording-server.ts';
 
 const event = (index: number): FileEvent => ({ type: 'CREATE', path: `/${index}`, name: String(index), is_dir: false });
 const frame = (index: number) => `data: ${JSON.stringify(event(index))}\n\n`;
 
 /** Answers with the head of an event stream and these texts, and leaves the rest to `then`. */
 function stream(texts: string[], then: (response: ServerResponse) => unknown = (response) => response.end()) {
-  return (_: unknown, response: ServerResponse) => {
+  return eventStream(texts, (response) => {
     open.add(response.once('close', () => open.delete(response)));
-    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).flushHeaders();
-    for (const text of texts) response.write(text);
     then(response);
-  };
+  });
 }
 
 /** The streams that are open at the service. */
@@ -41,11 +34,12 @@ test('delivers events as they arrive, until the stream ends', async ({ serve, co
 test('joins an event that arrives in pieces, and ignores an unfinished one at the end', async ({ serve, connect }) => {
   const grüße = `data: ${JSON.stringify({ ...event(1), path: '/grüße' })}\r\n\r\n`;
   const bytes = Buffer.from(grüße);
-  const server = await serve((_, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const byte of bytes) response.write(Buffer.of(byte));
-    response.end('data: {"type":"CREATE","path":"/cut');
-  });
+  const server = await serve(
+    eventStream([], (response) => {
+      for (const byte of bytes) response.write(Buffer.of(byte));
+      response.end('data: {"type":"CREATE","path":"/cut');
+    }),
+  );
   expect(await collect(connect(server).browsers.fs.watch.events('a', 'w'))).toEqual([{ ...event(1), path: '/grüße' }]);
 });
 
@@ -85,7 +79,7 @@ test('return() ends an iteration that waits for an event', async ({ serve, conne
 test('return() closes a stream that is just opening', async ({ serve, connect }) => {
   let answer: () => void;
   const server = await serve((request, response) => {
-    answer = () => stream([frame(1)], never)(request, response);
+    answer = () => (stream([frame(1)], never) as RequestListener)(request, response);
   });
   const events = connect(server).browsers.fs.watch.events('a', 'w')[Symbol.asyncIterator]();
   const opening = events.next();

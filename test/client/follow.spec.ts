@@ -1,16 +1,10 @@
 import { once } from 'node:events';
-import type { ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import {
-  ConnectionError,
-  createClient,
-  NotFoundError,
-  ServiceError,
-  type DeploymentEvent,
-} from '../../src/client/index.ts';
+import { ConnectionError, createClient, NotFoundError, ServiceError } from '../../src/client/index.ts';
+import type { DeploymentEvent } from '../../src/client/index.ts';
 import { appOf, collect, deployed, startApps, started } from '../support/service/apps.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
-import { errorOf, type ScriptedAnswer, test } from './recording-server.ts';
+import { breakOff, errorOf, eventStream, type ScriptedAnswer, test } from './recording-server.ts';
 
 const at = (second: number) => `2026-01-01T00:00:${String(second).padStart(2, '0')}.000Z`;
 const log = (second: number, message: string) => ({ event: 'log', timestamp: at(second), message });
@@ -21,22 +15,11 @@ const state = (second: number, status: string) => ({
 });
 const heartbeat = { event: 'sse_heartbeat', timestamp: at(0) };
 
+const frame = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
+
 /** Sends events, and then ends the stream or breaks it off. */
 function stream(events: object[], then: 'end' | 'break' = 'end'): ScriptedAnswer {
-  return (_, response: ServerResponse) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' });
-    for (const event of events) response.write(`data: ${JSON.stringify(event)}\n\n`);
-    if (then === 'end') response.end();
-    else setImmediate(() => response.destroy());
-  };
-}
-
-/** Sends the frame and keeps the stream open, unless `then` ends it. */
-function open(frame: string, then: (response: ServerResponse) => void = () => {}): ScriptedAnswer {
-  return (_, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(frame);
-    then(response);
-  };
+  return eventStream(events.map(frame), then === 'break' ? breakOff : undefined);
 }
 
 function telemetry(seq: number): object {
@@ -97,17 +80,13 @@ test('follow() keeps its start time if the stream breaks before the first line',
 });
 
 test('follow() throws for an unknown deployment, no service and an invalid event', async ({ serve, connect }) => {
-  const unknown = await serve({ status: 404, json: { code: 'not_found', message: 'there is no deployment d' } });
+  const missing = { status: 404, json: { code: 'not_found', message: 'there is no deployment d' } };
+  const unknown = await serve(missing);
   expect(await errorOf(collect(connect(unknown).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
   expect(unknown.calls).toHaveLength(1);
-  const gone = await serve(stream([log(1, 'a')], 'break'), {
-    status: 404,
-    json: { code: 'not_found', message: 'there is no deployment d' },
-  });
+  const gone = await serve(stream([log(1, 'a')], 'break'), missing);
   expect(await errorOf(collect(connect(gone).deployments.follow('d')))).toBeInstanceOf(NotFoundError);
-  const odd = await serve((_, response) => {
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).end('data: no JSON\n\n');
-  });
+  const odd = await serve(eventStream(['data: no JSON\n\n']));
   expect(await errorOf(collect(connect(odd).deployments.follow('d')))).toBeInstanceOf(ServiceError);
   const nowhere = connect({ url: 'http://127.0.0.1:1' }, { maxRetries: 0 });
   expect(await errorOf(collect(nowhere.deployments.follow('d')))).toBeInstanceOf(ConnectionError);
@@ -115,10 +94,7 @@ test('follow() throws for an unknown deployment, no service and an invalid event
 
 test('follow() stops when the caller leaves or aborts, also between two streams', async ({ serve, connect }) => {
   let closed: Promise<unknown> | undefined;
-  const open: ScriptedAnswer = (_, response) => {
-    closed = once(response, 'close');
-    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(`data: ${JSON.stringify(log(1, 'a'))}\n\n`);
-  };
+  const open = eventStream([frame(log(1, 'a'))], (response) => (closed = once(response, 'close')));
   const server = await serve(open, stream([log(1, 'a')], 'break'));
   const { deployments } = connect(server);
   for await (const _ of deployments.follow('d')) break;
@@ -142,16 +118,11 @@ test('follow() stops when the caller leaves or aborts, also between two streams'
 test('opens a silent stream again after 75 s, but not one that is kept alive @long', async ({ serve, connect }) => {
   test.slow();
   const numbered = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify(telemetry(seq))}\n\n`;
-  const lines = await serve(
-    open(`data: ${JSON.stringify(log(1, 'a'))}\n\n`),
-    stream([log(2, 'b'), state(3, 'stopped')]),
-  );
-  const cut = await serve(
-    open(numbered(1)),
-    open(numbered(2), (response) => response.end()),
-  );
+  const silent = () => {};
+  const lines = await serve(eventStream([frame(log(1, 'a'))], silent), stream([log(2, 'b'), state(3, 'stopped')]));
+  const cut = await serve(eventStream([numbered(1)], silent), eventStream([numbered(2)]));
   const quiet = await serve(
-    open(numbered(1), (response) => {
+    eventStream([numbered(1)], (response) => {
       const comments = setInterval(() => response.write(':\n\n'), 15_000);
       setTimeout(() => {
         clearInterval(comments);
@@ -159,7 +130,7 @@ test('opens a silent stream again after 75 s, but not one that is kept alive @lo
       }, 100_000);
     }),
   );
-  const empty = await serve(open(':\n\n'));
+  const empty = await serve(eventStream([':\n\n'], silent));
   const follow = (server: { url: string }) => collect(connect(server).browsers.telemetry.stream('s'));
   const [found, resumed, kept, error] = await Promise.all([
     collect(connect(lines).deployments.follow('d')),

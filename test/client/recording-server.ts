@@ -1,10 +1,5 @@
-import {
-  createServer,
-  type IncomingHttpHeaders,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
 import { test as base } from '@playwright/test';
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts';
@@ -71,6 +66,23 @@ async function give(
   const { status = 200, headers, json, text } = answer;
   if (json !== undefined) response.setHeader('content-type', 'application/json');
   response.writeHead(status, headers).end(json === undefined ? text : JSON.stringify(json));
+}
+
+/** Answers with an event stream of these texts, and leaves the rest to `then`. */
+export function eventStream(
+  texts: string[],
+  then: (response: ServerResponse) => unknown = (response) => response.end(),
+): ScriptedAnswer {
+  return (_, response) => {
+    response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8' }).flushHeaders();
+    for (const text of texts) response.write(text);
+    then(response);
+  };
+}
+
+/** Ends a connection in the middle of an answer. */
+export function breakOff(response: ServerResponse): void {
+  setImmediate(() => response.destroy());
 }
 
 /** The error that a promise rejects with. */

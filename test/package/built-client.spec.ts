@@ -1,9 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
-import { apiKey, type ScriptedAnswer, test } from '../client/recording-server.ts';
+import { apiKey, breakOff, eventStream, type ScriptedAnswer, test } from '../client/recording-server.ts';
 
 /** The client repeats only idempotent calls after this answer. */
 const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
@@ -46,14 +45,8 @@ function answersOf({ responses }: Operation): ScriptedAnswer[] {
   const answered = { status: Number(status) };
   if (kind === 'empty') return [answered];
   if (kind === 'octets') return [{ ...answered, text: 'bytes' }];
-  if (kind === 'events')
-    return [breakOff, { ...answered, headers: { 'content-type': 'text/event-stream' }, text: event(2) }];
+  if (kind === 'events') return [eventStream([event(1)], breakOff), eventStream([event(2)])];
   return [{ ...answered, json: kind === 'json' ? { a: 1 } : [{ a: 1 }] }];
-}
-
-function breakOff(_request: IncomingMessage, response: ServerResponse): void {
-  response.writeHead(200, { 'content-type': 'text/event-stream' });
-  response.write(event(1), () => setImmediate(() => response.destroy()));
 }
 
 function event(second: number): string {
