@@ -7,6 +7,7 @@ import { parse as parseHcl } from '@cdktn/hcl2json';
 import { expect, test } from '@playwright/test';
 import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
+import packageJson from '../../package.json' with { type: 'json' };
 import { commandPath } from '../support/processes/system-commands.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
@@ -114,11 +115,8 @@ test('each setting in the files of deploy/ is an option of serve', async () => {
 });
 
 test("the image contains the newest Playwright, and the manifests name the package's version", async () => {
-  const { version, devDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-    version: string;
-    devDependencies: Record<string, string>;
-  };
-  const minor = /\d+\.\d+/.exec(devDependencies['@playwright/test']!)![0];
+  const { version, devDependencies } = packageJson;
+  const minor = /\d+\.\d+/.exec(devDependencies['@playwright/test'])![0];
   expect(await text('Dockerfile')).toContain(`\nARG PLAYWRIGHT=${minor}\n`);
   for (const file of ['kubernetes/base/kustomization.yaml', 'nomad.hcl', 'Dockerfile'])
     expect(await text(file), file).toContain(version);

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFile, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import * as playwright from '@playwright/test';
+import packageJson from '../../package.json' with { type: 'json' };
 import { PublicTypes } from './public-types.ts';
 import { compilerOptions } from '../support/runs/compiler-options.ts';
 
@@ -61,15 +62,13 @@ const withoutName = new Set([
 const inCamelCase = /^(AskedLogin|ConnectionInfo|LoginSubmission|LoginUse|PoolBrowsers|RemoteFile|SessionInfo): /;
 
 test('the types of each entry point', async () => {
-  const { exports } = JSON.parse(await readFile(`${root}package.json`, 'utf8')) as {
-    exports: Record<string, { types: string }>;
-  };
-  const entries = ['.', './reporter', './client', './service'].map((name) => root + exports[name]!.types.slice(2));
+  const names = ['.', './reporter', './client', './service'] as const;
+  const entries = names.map((name) => root + packageJson.exports[name].types.slice(2));
   const ofPlaywright = ['index', 'reporter'].map((name) => `${root}node_modules/@playwright/test/${name}.d.ts`);
   // One program for all steps: reading the declarations takes seconds.
   const types = new PublicTypes([...ofPlaywright, ...entries], `${root}dist`);
-  const names = new Set(ofPlaywright.flatMap((file) => Array.from(types.exportsOf(file).keys())));
-  expect([...names]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
+  const known = new Set(ofPlaywright.flatMap((file) => Array.from(types.exportsOf(file).keys())));
+  expect([...known]).toEqual(expect.arrayContaining(['Browser', 'Page', 'Request', 'Response', 'Frame', 'Suite']));
 
   for (const entry of entries)
     await test.step(`${entry} gives no name of Playwright another meaning, and exports each type that it names`, () => {
@@ -77,7 +76,7 @@ test('the types of each entry point', async () => {
         .filter(([, file]) => file.startsWith(`${root}dist`))
         .map(([name]) => name);
       expect(own.length).toBeGreaterThan(0);
-      expect(own.filter((name) => names.has(name) && !replaced.has(name))).toEqual([]);
+      expect(own.filter((name) => known.has(name) && !replaced.has(name))).toEqual([]);
       // A type of this name would hide JavaScript's Proxy.
       expect(own.filter((name) => name in globalThis)).toEqual([]);
       const missing = types.missingIn(entry);

@@ -1,8 +1,9 @@
-import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { copyFile, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
-import { root, run, test as base } from '../support/runs/packed-package.ts';
+import installed from '@playwright/test/package.json' with { type: 'json' };
+import { run, test as base } from '../support/runs/packed-package.ts';
 
 const config = `
   import { defineConfig } from 'playwright-pool';
@@ -57,10 +58,8 @@ const test = base.extend<{ manager: Manager; type: string; suite: Suite }>({
     const project = manager.isWorkspace ? join(directory, 'packages/suite') : directory;
     await mkdir(join(project, 'data'), { recursive: true });
     if (manager.isWorkspace) {
-      await writeFile(
-        join(directory, 'package.json'),
-        '{ "name": "all", "private": true, "workspaces": ["packages/*"] }',
-      );
+      const workspaces = '{ "name": "all", "private": true, "workspaces": ["packages/*"] }';
+      await writeFile(join(directory, 'package.json'), workspaces);
       await writeFile(join(directory, 'pnpm-workspace.yaml'), 'packages: ["packages/*"]\n');
     }
     await writeProject(project, type, tarball);
@@ -114,10 +113,12 @@ for (const manager of managers)
     });
 
 async function writeProject(directory: string, type: string, tarball: string): Promise<void> {
-  const installed = await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8');
-  const { version } = JSON.parse(installed) as { version: string };
   await copyFile(tarball, join(directory, 'pool.tgz'));
-  const devDependencies = { '@playwright/test': version, '@types/node': '20', 'playwright-pool': 'file:./pool.tgz' };
+  const devDependencies = {
+    '@playwright/test': installed.version,
+    '@types/node': '20',
+    'playwright-pool': 'file:./pool.tgz',
+  };
   const files = {
     'package.json': JSON.stringify({ name: 'suite', version: '1.0.0', private: true, type, devDependencies }),
     'playwright.config.ts': config,

@@ -3,6 +3,8 @@ import { cp, lstat, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/pr
 import { homedir } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
 import { expect } from '@playwright/test';
+import installed from '@playwright/test/package.json' with { type: 'json' };
+import packageJson from '../../package.json' with { type: 'json' };
 import { compilerOptions } from '../support/runs/compiler-options.ts';
 import { root, run, test } from '../support/runs/packed-package.ts';
 
@@ -85,9 +87,8 @@ test('a tree after demo, tests and bench has the same files in its package as a 
   const clone = join(directory, 'clone');
   await cp(root, clone, { recursive: true, filter: (file) => !ignored.test(basename(file)) });
   const fresh = await filesToPack(clone);
-  expect((await run('tar', ['-tzf', tarball], { cwd: directory })).match(/(?<=^package\/).+/gm)!.toSorted()).toEqual(
-    fresh,
-  );
+  const packed = await run('tar', ['-tzf', tarball], { cwd: directory });
+  expect(packed.match(/(?<=^package\/).+/gm)!.toSorted()).toEqual(fresh);
 
   const directories = (await readdir(clone, { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isDirectory())
@@ -115,9 +116,8 @@ test('each relative link in a packed document leads to a packed file and heading
 
 test('TypeScript finds the types of each entry point, with moduleResolution node10 too @long', async ({ tarball }) => {
   const ignored = ['--ignore-rules', 'cjs-resolves-to-esm', 'no-resolution'];
-  const output = await run(join(root, 'node_modules/.bin/attw'), [tarball, '--format', 'json', ...ignored], {
-    cwd: root,
-  });
+  const attw = join(root, 'node_modules/.bin/attw');
+  const output = await run(attw, [tarball, '--format', 'json', ...ignored], { cwd: root });
   const { analysis } = JSON.parse(output) as {
     analysis: { entrypoints: Record<string, { resolutions: { node10: { resolution?: { fileName: string } } } }> };
   };
@@ -150,24 +150,18 @@ test('dist contains only our own code: source maps name no other sources', async
   // Copied scripts and files that only re-export have no map.
   const unmapped = built.filter((file) => file.endsWith('.js') && !built.includes(`${file}.map`));
   for (const file of unmapped) {
-    const passesOn = (await readFile(file, 'utf8'))
-      .split('\n')
-      .every((line) => /^(import .*|export \{.*\};|)$/.test(line));
-    expect(
-      passesOn || existsSync(join(packed, relative(join(packed, 'dist'), file))),
-      `${file} has no source map`,
-    ).toBe(true);
+    const lines = (await readFile(file, 'utf8')).split('\n');
+    const passesOn = lines.every((line) => /^(import .*|export \{.*\};|)$/.test(line));
+    const isCopy = existsSync(join(packed, relative(join(packed, 'dist'), file)));
+    expect(passesOn || isCopy, `${file} has no source map`).toBe(true);
   }
 });
 
 test('each imported library is a dependency with a caret range, imported through its public entry points', async () => {
-  const { dependencies, peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as Record<
-    string,
-    Record<string, string>
-  >;
-  expect(Object.entries(dependencies!).filter(([, range]) => !range.startsWith('^'))).toEqual([]);
+  const { dependencies, peerDependencies } = packageJson;
+  expect(Object.entries(dependencies).filter(([, range]) => !range.startsWith('^'))).toEqual([]);
 
-  const known = new Set([...Object.keys(dependencies!), ...Object.keys(peerDependencies!)]);
+  const known = new Set([...Object.keys(dependencies), ...Object.keys(peerDependencies)]);
   // Loaded by Chromium, by the processes of apps and by those of terminals.
   const imported = new Set(['preact', 'uplot', 'jiti', '@lydell/node-pty']);
   for (const name of await readdir(join(root, 'dist'), { recursive: true })) {
@@ -180,13 +174,14 @@ test('each imported library is a dependency with a caret range, imported through
       if (!/^(node:|playwright-pool\/)/.test(specifier)) imported.add(specifier);
     }
   }
-  const packages = [...imported].map((specifier) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0]);
+  const packageOf = (specifier: string) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+  const packages = [...imported].map(packageOf);
   expect(packages.filter((name) => !known.has(name))).toEqual([]);
-  expect(Object.keys(dependencies!).filter((name) => !packages.includes(name))).toEqual([]);
+  expect(Object.keys(dependencies).filter((name) => !packages.includes(name))).toEqual([]);
   // Node refuses a subpath that a package's `exports` doesn't name. A package without `exports` has one public entry
   // point.
   for (const specifier of imported) {
-    const name = /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+    const name = packageOf(specifier);
     const manifest = JSON.parse(await readFile(join(root, 'node_modules', name, 'package.json'), 'utf8')) as {
       exports?: unknown;
     };
@@ -227,10 +222,8 @@ test('client, service and command of the installed package work without optional
     traces + optional.map((name) => `@opentelemetry/${name}`).join(' '),
   ]);
 
-  const { version } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as { version: string };
-  expect(await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory })).toBe(
-    `${version}\n`,
-  );
+  const version = await run(join(directory, 'node_modules/.bin/playwright-pool'), ['--version'], { cwd: directory });
+  expect(version).toBe(`${packageJson.version}\n`);
 });
 
 test('the oldest supported Playwright runs tests on the pool, and other installed files take less than 45 MB @long', async ({
@@ -238,11 +231,11 @@ test('the oldest supported Playwright runs tests on the pool, and other installe
   directory,
 }) => {
   test.setTimeout(240_000);
-  await install(directory, 'module', tarball, await oldestPlaywright());
+  const [, oldest] = /^>=(\d+\.\d+) /.exec(packageJson.peerDependencies['@playwright/test'])!;
+  await install(directory, 'module', tarball, `${oldest}.0`);
   await checkTypes(directory);
-  expect(
-    await sizeOf(join(directory, 'node_modules'), /^(@playwright|playwright|playwright-core|@types|\.\S*)$/),
-  ).toBeLessThan(45_000_000);
+  const others = /^(@playwright|playwright|playwright-core|@types|\.\S*)$/;
+  expect(await sizeOf(join(directory, 'node_modules'), others)).toBeLessThan(45_000_000);
   const output = await runTests(directory);
   expect(output).toContain('2 passed');
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
@@ -258,26 +251,20 @@ test('the oldest supported Playwright runs tests on the pool, and other installe
 test('init adapts the project that "npm init playwright" creates @long', async ({ tarball, directory }) => {
   test.setTimeout(300_000);
   const cwd = directory;
-  await run('npm', ['init', '--yes', 'playwright@latest', '--', '--quiet', '--no-browsers', '--lang=TypeScript'], {
-    cwd,
-  });
+  const answers = ['--quiet', '--no-browsers', '--lang=TypeScript'];
+  await run('npm', ['init', '--yes', 'playwright@latest', '--', ...answers], { cwd });
   await run('npm', ['install', '--save-dev', '--no-audit', '--no-fund', '--ignore-scripts', tarball], { cwd });
   // The example of npm init playwright visits a site.
-  const example = `import { test, expect } from '@playwright/test';\n${suite.slice(suite.indexOf(`test('a page'`), suite.indexOf(`test('a file'`))}`;
-  await writeFile(
-    join(directory, 'tests/example.spec.ts'),
-    example.replace(', session', '').replace(/.*session\.pool.*\n/, ''),
-  );
+  const firstTest = suite.slice(suite.indexOf(`test('a page'`), suite.indexOf(`test('a file'`));
+  const example = `import { test, expect } from '@playwright/test';\n${firstTest}`;
+  const withoutPool = example.replace(', session', '').replace(/.*session\.pool.*\n/, '');
+  await writeFile(join(directory, 'tests/example.spec.ts'), withoutPool);
 
-  expect(await run('npx', ['playwright-pool', 'init', '--yes'], { cwd })).toContain(
-    'Changed 3 files. Run the suite: npx playwright test',
-  );
+  const changed = await run('npx', ['playwright-pool', 'init', '--yes'], { cwd });
+  expect(changed).toContain('Changed 3 files. Run the suite: npx playwright test');
   expect(await run('npx', ['playwright-pool', 'doctor'], { cwd })).not.toContain('FAILURE');
-  const output = await run(
-    'npx',
-    ['playwright', 'test', '--project', 'chromium', '--reporter', 'line,playwright-pool/reporter'],
-    { cwd },
-  );
+  const options = ['--project', 'chromium', '--reporter', 'line,playwright-pool/reporter'];
+  const output = await run('npx', ['playwright', 'test', ...options], { cwd });
   expect(output).toContain('1 passed');
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
@@ -325,13 +312,6 @@ async function checkTypes(directory: string): Promise<void> {
   await run(process.execPath, [tsc, ...compilerOptions, 'a.spec.ts', 'playwright.config.ts'], { cwd: directory });
 }
 
-async function oldestPlaywright(): Promise<string> {
-  const { peerDependencies } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-    peerDependencies: Record<string, string>;
-  };
-  return `${/^>=(\d+\.\d+) /.exec(peerDependencies['@playwright/test']!)![1]}.0`;
-}
-
 /** The size of a directory in bytes, without the entries that match `left`. */
 async function sizeOf(directory: string, left: RegExp): Promise<number> {
   const names = (await readdir(directory, { recursive: true })).filter((name) => !left.test(name.split('/')[0]!));
@@ -340,16 +320,15 @@ async function sizeOf(directory: string, left: RegExp): Promise<number> {
 }
 
 /** Creates a small project with the installed package. */
-async function install(directory: string, type: string, tarball: string, playwright?: string): Promise<void> {
-  const installed = JSON.parse(await readFile(join(root, 'node_modules/@playwright/test/package.json'), 'utf8')) as {
-    version: string;
-  };
-  const version = playwright ?? installed.version;
-  const devDependencies = { '@playwright/test': version, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
-  await writeFile(
-    join(directory, 'package.json'),
-    JSON.stringify({ name: 'suite', private: true, type, devDependencies }),
-  );
+async function install(
+  directory: string,
+  type: string,
+  tarball: string,
+  playwright = installed.version,
+): Promise<void> {
+  const devDependencies = { '@playwright/test': playwright, '@types/node': '20', 'playwright-pool': `file:${tarball}` };
+  const manifest = { name: 'suite', private: true, type, devDependencies };
+  await writeFile(join(directory, 'package.json'), JSON.stringify(manifest));
   await writeFile(join(directory, 'playwright.config.ts'), config);
   await writeFile(join(directory, 'a.spec.ts'), suite);
   if (type === 'commonjs') await writeFile(join(directory, 'b.spec.js'), commonJsSuite);
@@ -358,8 +337,7 @@ async function install(directory: string, type: string, tarball: string, playwri
 }
 
 async function copiesOf(name: string, directory: string): Promise<number> {
-  const directories = (await readdir(join(directory, 'node_modules'), { recursive: true })).filter((path) =>
-    path.endsWith(name),
-  );
-  return directories.filter((path) => existsSync(join(directory, 'node_modules', path, 'package.json'))).length;
+  const modules = join(directory, 'node_modules');
+  const copies = (await readdir(modules, { recursive: true })).filter((path) => path.endsWith(name));
+  return copies.filter((path) => existsSync(join(modules, path, 'package.json'))).length;
 }

@@ -3,7 +3,9 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import packageJson from '../../package.json' with { type: 'json' };
 import { startService } from '../../src/service/service.ts';
+import { compilerOptions } from '../support/runs/compiler-options.ts';
 import { documentApplication } from '../support/http/document-application.ts';
 import { expect, test } from '../support/runs/pool-run.ts';
 import { CliProcess } from '../support/service/service-process.ts';
@@ -19,21 +21,14 @@ test('the TypeScript code in the documents compiles', async ({}, testInfo) => {
   const directory = testInfo.outputPath('blocks');
   await mkdir(directory, { recursive: true });
   for (const block of await typeScript()) await writeFile(join(directory, fileName(block)), block.code);
-  const options = {
-    strict: true,
-    noEmit: true,
-    module: 'nodenext',
-    target: 'es2023',
-    types: ['node'],
-    skipLibCheck: true,
-  };
-  await writeFile(join(directory, 'tsconfig.json'), JSON.stringify({ compilerOptions: options }));
   await writeFile(join(directory, 'package.json'), JSON.stringify({ type: 'module' }));
   const tsc = join(root, 'node_modules/typescript/bin/tsc');
-  const { stdout } = await execute(process.execPath, [tsc, '--project', directory]).catch(
-    (error: { stdout: string }) => error,
-  );
-  expect(stdout).toBe('');
+  const files = await readdir(directory);
+  const sources = files.filter((name) => name.endsWith('.ts'));
+  const compiled = execute(process.execPath, [tsc, '--ignoreConfig', ...compilerOptions, ...sources], {
+    cwd: directory,
+  });
+  expect((await compiled.catch((error: { stdout: string }) => error)).stdout).toBe('');
 });
 
 test('the tests in the documents pass on the pool @long', async ({ run, serve }) => {
@@ -101,10 +96,7 @@ test("README's recipe for a service on other machines works as written @long", a
   let env: Record<string, string> = {};
   for (const line of recipe) {
     if (line.startsWith('export ')) {
-      const variables = Array.from(line.matchAll(/(\w+)=(\S+)/g), ([, name, value]): [string, string] => [
-        name!,
-        value!,
-      ]);
+      const variables = Array.from(line.matchAll(/(\w+)=(\S+)/g), ([, name, value]) => [name!, value!] as const);
       env = { ...Object.fromEntries(variables), ...key, PLAYWRIGHT_POOL_BASE_URL: url };
     } else if (line.startsWith('npx playwright-pool ')) {
       await using command = new CliProcess(line.split(' ').slice(2), { env });
@@ -120,15 +112,12 @@ test("README's recipe for a service on other machines works as written @long", a
 });
 
 test('the commands in the documents exist with the options shown @long', async ({}) => {
-  const { scripts } = JSON.parse(await readFile(join(root, 'package.json'), 'utf8')) as {
-    scripts: Record<string, string>;
-  };
   const lines = await commandLines();
   expect(lines.length).toBeGreaterThan(20);
   const helpOf = helps();
   for (const line of lines) {
     const [script] = /(?<=^npm (run )?)(?!run|init|install)\w+/.exec(line) ?? [];
-    if (script !== undefined) expect(Object.keys(scripts)).toContain(script);
+    if (script !== undefined) expect(Object.keys(packageJson.scripts)).toContain(script);
     const [, command] = /npx playwright-pool ([^#]*)/.exec(line) ?? [];
     if (command !== undefined) await expectCommand(command.trim(), helpOf);
     else
@@ -161,14 +150,8 @@ test("README's tables list each option and fixture", async ({}) => {
 
 test('README names the ways to launch and the options that the pool ignores', async ({}) => {
   const limits = /^## Limits\n([^]*?)^## /m.exec(await readFile(join(root, 'README.md'), 'utf8'))![1]!;
-  for (const text of [
-    '`channel`',
-    '`launchOptions`',
-    '`chromium.launch()`',
-    '`browserType().launch()`',
-    'global setup',
-  ])
-    expect(limits).toContain(text);
+  const code = ['channel', 'launchOptions', 'chromium.launch()', 'browserType().launch()'];
+  for (const text of [...code.map((name) => `\`${name}\``), 'global setup']) expect(limits).toContain(text);
 });
 
 test('docs/api.md matches the exported types', async ({}) => {
@@ -190,13 +173,8 @@ async function blocks(): Promise<Block[]> {
     for (const { 1: comment, 2: language = '', 3: code = '', index } of text.matchAll(
       /(<!-- not run: .* -->\n\n)?^```(\w+)\n([^]*?)^```$/gm,
     )) {
-      found.push({
-        document,
-        line: text.slice(0, index).split('\n').length,
-        language,
-        code,
-        isRun: comment === undefined,
-      });
+      const line = text.slice(0, index).split('\n').length;
+      found.push({ document, line, language, code, isRun: comment === undefined });
     }
   }
   expect([...new Set(found.map(({ language }) => language))].sort()).toEqual(['ini', 'nginx', 'sh', 'ts']);
@@ -221,16 +199,7 @@ async function expectCommand(command: string, helpOf: ReturnType<typeof helps>):
   const words = command.split(/\s+/).filter(Boolean);
   const [name = '', second = ''] = words;
   if (name.startsWith('-')) return;
-  const hasSubcommand = [
-    'pools',
-    'sessions',
-    'profiles',
-    'replays',
-    'keys',
-    'projects',
-    'deployments',
-    'invocations',
-  ].includes(name);
+  const hasSubcommand = /^(pools|sessions|profiles|replays|keys|projects|deployments|invocations)$/.test(name);
   const path = hasSubcommand ? [name, second] : [name];
   const help = await helpOf(path);
   expect(help, command).toContain(`Usage: playwright-pool ${path.join(' ')}`);
