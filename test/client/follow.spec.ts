@@ -15,6 +15,7 @@ const state = (second: number, status: string) => ({
 });
 const heartbeat = { event: 'sse_heartbeat', timestamp: at(0) };
 
+const silent = () => {};
 const frame = (event: object) => `data: ${JSON.stringify(event)}\n\n`;
 
 /** Sends events, and then ends the stream or breaks it off. */
@@ -118,7 +119,6 @@ test('follow() stops when the caller leaves or aborts, also between two streams'
 test('opens a silent stream again after 75 s, but not one that is kept alive @long', async ({ serve, connect }) => {
   test.slow();
   const numbered = (seq: number) => `id: ${seq}\ndata: ${JSON.stringify(telemetry(seq))}\n\n`;
-  const silent = () => {};
   const lines = await serve(eventStream([frame(log(1, 'a'))], silent), stream([log(2, 'b'), state(3, 'stopped')]));
   const cut = await serve(eventStream([numbered(1)], silent), eventStream([numbered(2)]));
   const quiet = await serve(

@@ -174,7 +174,6 @@ test('each imported library is a dependency with a caret range, imported through
       if (!/^(node:|playwright-pool\/)/.test(specifier)) imported.add(specifier);
     }
   }
-  const packageOf = (specifier: string) => /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
   const packages = [...imported].map(packageOf);
   expect(packages.filter((name) => !known.has(name))).toEqual([]);
   expect(Object.keys(dependencies).filter((name) => !packages.includes(name))).toEqual([]);
@@ -268,6 +267,11 @@ test('init adapts the project that "npm init playwright" creates @long', async (
   expect(output).toContain('1 passed');
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');
 });
+
+/** The package of an import. */
+function packageOf(specifier: string): string {
+  return /^(@[^/]+\/)?[^/]+/.exec(specifier)![0];
+}
 
 /** Runs the tests of a project by its own Playwright, and returns the output. */
 function runTests(directory: string): Promise<string> {
