@@ -192,7 +192,7 @@ test.describe('a directory in use', () => {
   });
 
   test('packs a growing file up to its first size, pads a shrinking one with zeros, and packs the others unchanged', async () => {
-    const large = sampleBytes(8_000_000);
+    const large = sampleBytes(12_000_000);
     const original = await fill({ a: large, b: 'after' });
     for (const [change, expected] of [
       [(file: string) => appendFile(file, 'more'), large],
