@@ -77,7 +77,7 @@ test.describe('the target', () => {
 test.describe('stopping', () => {
   test('an abort stops an extraction at once while its source is silent, and leaves no files', async () => {
     const original = await sampleDirectory(outputPath('original'));
-    await writeFile(path.join(original, 'large'), sampleBytes(5_000_000));
+    await writeFile(path.join(original, 'large'), sampleBytes(20_000_000));
     const archive = await buffer(pack(original));
     await rm(original, { recursive: true });
     for (const [how, signal] of [
