@@ -5,7 +5,7 @@ import { chromium, expect } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { CurlTarget, everyByte } from '../../support/http/curl-target.ts';
 import { bracketed } from '../../../src/service/http/addresses.ts';
-import { startControlPlane } from '../../support/service/machines.ts';
+import { startService } from '../../../src/service/service.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
 import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
 
@@ -37,7 +37,10 @@ const test = base.extend<Fixtures, { shared: { service: TestService; id: string 
   },
 });
 
-test("/curl sends requests with the browser's cookies and user agent, and follows redirects", async ({
+// The tests share the session of one worker.
+test.describe.configure({ mode: 'default' });
+
+test("/curl sends the browser's cookies and user agent, and follows redirects", async ({
   client,
   kernel,
   id,
@@ -78,11 +81,11 @@ test("/curl sends requests with the browser's cookies and user agent, and follow
   expect(elsewhere.authorization).toBeUndefined();
 });
 
-test("/curl returns any status of the target, and Chromium's error if the target does not answer", async ({
+test('/curl returns any status of the target, otherwise the error of Chromium', async ({
   kernel,
   id,
   target,
-  service: { call },
+  call,
 }) => {
   const statusOf = async (path: string, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') => {
     const { status, body } = await kernel.browsers.curl(id, { url: target.url + path, method });
@@ -116,12 +119,7 @@ test("/curl returns any status of the target, and Chromium's error if the target
   await target.left;
 });
 
-test("the fetch of the hosted service's SDK passes method, headers and bodies through unchanged", async ({
-  service,
-  kernel,
-  id,
-  target,
-}) => {
+test("the fetch of the hosted service's SDK changes no header or body", async ({ service, kernel, id, target }) => {
   const { browsers } = kernel;
   const answer = await browsers.fetch(id, `${target.url}/cookies`, {
     method: 'PUT',
@@ -162,11 +160,8 @@ test("/curl never connects to the service's own port", async ({ service, kernel,
     '127.0.0.1 127.0.0.1. 127.1 127.9.9.9 2130706433 0x7f.1 0177.0.0.1 0.0.0.0 0 ' +
     '[::1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [0:0:0:0:0:ffff:7f00:0001] ' +
     'localhost localhost. a.localhost a.localhost. A.B.LOCALHOST %6cocalhost loc\u00adalhost';
-  const hosts = [
-    ...names.split(' '),
-    ...addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => bracketed(address)),
-  ];
-  const urls = [redirected, ...hosts.map((host) => `http://${host}:${port}/healthz`)];
+  const own = addresses.filter(({ scopeid }) => !scopeid).map(({ address }) => bracketed(address));
+  const urls = [redirected, ...[...names.split(' '), ...own].map((host) => `http://${host}:${port}/healthz`)];
   const blocked = { status: 502, error: { net_error_name: 'ERR_BLOCKED_BY_CLIENT' } };
   // A session takes ten requests at once.
   while (urls.length > 0) {
@@ -175,11 +170,7 @@ test("/curl never connects to the service's own port", async ({ service, kernel,
   }
 });
 
-test('/curl refuses headers that could smuggle others, bodies that would not be sent, and wrong tokens', async ({
-  service: { call, url },
-  id,
-  target,
-}) => {
+test('/curl refuses unsafe headers, unsent bodies and wrong tokens', async ({ service: { call, url }, id, target }) => {
   for (const body of [
     { url: target.url, headers: { 'x-a': 'b\r\nx-c: d' } },
     { url: target.url, headers: { 'x-a\r\nx-c': 'd' } },
@@ -201,10 +192,7 @@ test('/curl refuses headers that could smuggle others, bodies that would not be 
   expect((await raw(token)).status).toBe(401);
 });
 
-test('/curl takes at most ten requests at once, and hides the page that it uses from other clients @long', async ({
-  service,
-  target,
-}) => {
+test('/curl takes ten requests at once, in a page that is hidden from clients @long', async ({ service, target }) => {
   const { call } = service;
   const id = (await call('POST', '/browsers', { headless: true })).body.session_id;
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
@@ -252,10 +240,7 @@ test('the end of a session or lease aborts its running /curl requests @long', as
   expect((await again).status).toBe(409);
 });
 
-test("a /curl upload does nothing for the session's next holder if its token was replaced meanwhile @long", async ({
-  service: { call, url },
-  id,
-}) => {
+test('a slow upload does nothing after its token was replaced @long', async ({ service: { call, url }, id }) => {
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
   const jwt = new URL(cdp_ws_url).searchParams.get('jwt')!;
   const write = (name: string) =>
@@ -277,8 +262,7 @@ test("a /curl upload does nothing for the session's next holder if its token was
 
 test("/curl with --block-loopback reaches nothing on the service's machine", async ({ target }) => {
   await using service = await startTestService({ blockLoopback: true });
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
-  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  const { kernel, id } = await sessionOf(service);
   for (const host of ['127.0.0.1', 'localhost', '0.0.0.0']) {
     const answer = await kernel.browsers.curl(id, { url: target.url.replace('127.0.0.1', host) });
     expect([answer.status, answer.body]).toEqual([502, expect.stringContaining('--block-loopback')]);
@@ -288,12 +272,12 @@ test("/curl with --block-loopback reaches nothing on the service's machine", asy
   expect(target.received).toEqual([]);
 });
 
-test("a control plane passes /curl requests on to its machine, and sends the machine's key to no target", async ({
+test("a control plane passes /curl on to its machine, and the machine's key to no target", async ({
+  service: machine,
   target,
 }) => {
-  await using service = await startControlPlane(1);
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
-  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  await using service = await startService({ machines: { from: machine.url, apiKey: machine.apiKey } });
+  const { kernel, id } = await sessionOf(service);
   expect(await kernel.browsers.curl(id, { url: target.url })).toMatchObject({ status: 200, body: 'héllo GET' });
   const fetched = await kernel.browsers.fetch(id, target.url, {
     method: 'POST',
@@ -303,14 +287,20 @@ test("a control plane passes /curl requests on to its machine, and sends the mac
   expect(await fetched.text()).toBe('héllo POST');
   const { headers } = target.received[1]!;
   expect(headers).toMatchObject({ cookie: 'a=b', authorization: 'Basic c2hvcA==' });
-  expect(JSON.stringify(headers)).not.toContain('key-of-the-machines');
+  expect(JSON.stringify(headers)).not.toContain(machine.apiKey);
 });
 
 test('/curl works on a service that shares no disk with its caller @long', async ({ target }, testInfo) => {
   test.skip(!canSeparate, 'this machine has no mount namespaces');
   await using service = await startSeparateService(testInfo.outputPath('hidden'));
-  const kernel = new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 });
-  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  const { kernel, id } = await sessionOf(service);
   expect(await kernel.browsers.curl(id, { url: target.url })).toMatchObject({ status: 200, body: 'héllo GET' });
   expect(await (await kernel.browsers.fetch(id, `${target.url}/zipped`)).text()).toContain('zipped');
 });
+
+/** A session of another service, and the client that started it. */
+async function sessionOf({ url, apiKey }: { url: string; apiKey: string }) {
+  const kernel = new Kernel({ baseURL: url, apiKey, maxRetries: 0 });
+  const { session_id: id } = await kernel.browsers.create({ headless: true });
+  return { kernel, id };
+}

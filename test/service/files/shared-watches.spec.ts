@@ -1,17 +1,15 @@
-import { mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { appendFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect } from '@playwright/test';
-import { expectCode, write } from '../../support/service/session-files.ts';
+import { expectCode } from '../../support/service/session-files.ts';
 import { applied, lines, test, told, treeOf } from '../../support/service/watches.ts';
 
 test.use({ mostEntries: 4000 });
+// As in watch.spec.ts.
+if (existsSync('/dev/shm')) test.use({ disk: '/dev/shm' });
 
-test('watches of one path share a single file tree, and each reports changes since its own start @long', async ({
-  watch,
-  read,
-  place,
-}) => {
+test('watches of one path share a tree, and report changes since their start @long', async ({ watch, read, place }) => {
   const user = path.join(place.root, 'home/user');
   // Two trees of this size would exceed the limit.
   for (let index = 0; index < 2400; index += 1) writeFileSync(path.join(user, String(index)), '');
@@ -31,15 +29,9 @@ test('watches of one path share a single file tree, and each reports changes sin
   await expect.poll(() => told(events)).toEqual(['CREATE /home/user/early/', 'CREATE /home/user/a/']);
 });
 
-test("a watch that nobody reads doesn't delay others of its path, and gets its changes later", async ({
-  watch,
-  read,
-  place,
-  files,
-}) => {
-  await write(files, '/home/user/gone', 'x');
-  await write(files, '/home/user/written', 'x');
+test("a watch that nobody reads doesn't delay others, and gets its changes later", async ({ watch, read, place }) => {
   const at = (name: string) => path.join(place.root, 'home/user', name);
+  for (const name of ['gone', 'written']) writeFileSync(at(name), 'x');
   const start = treeOf(path.join(place.root, 'home'), '/home');
   const [unread, other] = [await watch('/home', { recursive: true }), await watch('/home', { recursive: true })];
   const { events: others } = read(other);

@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmdirSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmdirSync, rmSync, symlinkSync } from 'node:fs';
+import { unlinkSync, writeFileSync, writeSync } from 'node:fs';
 import { appendFile, chmod, mkdir, rename, rm, symlink, unlink, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect } from '@playwright/test';
+import { isLong } from '../../support/processes/long-form.ts';
 import { expectCode, write } from '../../support/service/session-files.ts';
 import { applied, lines, test, told, treeOf } from '../../support/service/watches.ts';
 
@@ -37,12 +39,7 @@ test('reports created, written, renamed and deleted files and directories', asyn
   }
 });
 
-test('reports changes in subdirectories only if the watch is recursive, and never changed attributes', async ({
-  watch,
-  read,
-  place,
-  files,
-}) => {
+test('reports changes in subdirectories only on request, and no attributes', async ({ watch, read, place, files }) => {
   await files.createDirectory('/home/user/below', '755');
   await write(files, '/home/user/a', 'x');
   await utimes(path.join(place.root, 'home/user/a'), 1000, 1000);
@@ -59,24 +56,13 @@ test('reports everything in new directories, however fast it appears', async ({ 
   const { events } = read(await watch('/', { recursive: true }));
   mkdirSync(path.join(place.root, 'home/a/b/c'), { recursive: true });
   writeFileSync(path.join(place.root, 'home/a/b/c/d'), 'x');
-  await expect
-    .poll(() => told(events))
-    .toEqual([
-      'CREATE /home/a/',
-      'CREATE /home/a/b/',
-      'CREATE /home/a/b/c/',
-      'CREATE /home/a/b/c/d',
-      'WRITE /home/a/b/c/d',
-    ]);
+  const parts = ['a/', 'a/b/', 'a/b/c/', 'a/b/c/d'];
+  const created = parts.map((part) => `CREATE /home/${part}`);
+  await expect.poll(() => told(events)).toEqual([...created, 'WRITE /home/a/b/c/d']);
   events.length = 0;
   await rename(path.join(place.root, 'home/a'), path.join(place.root, 'home/user/a'));
-  const parts = ['a/', 'a/b/', 'a/b/c/', 'a/b/c/d'];
-  await expect
-    .poll(() => told(events))
-    .toEqual([
-      ...parts.toReversed().map((part) => `RENAME /home/${part}`),
-      ...parts.map((part) => `CREATE /home/user/${part}`),
-    ]);
+  const renamed = parts.toReversed().map((part) => `RENAME /home/${part}`);
+  await expect.poll(() => told(events)).toEqual([...renamed, ...parts.map((part) => `CREATE /home/user/${part}`)]);
   events.length = 0;
   await appendFile(path.join(place.root, 'home/user/a/b/c/d'), 'y');
   await expect.poll(() => told(events)).toEqual(['WRITE /home/user/a/b/c/d']);
@@ -85,12 +71,7 @@ test('reports everything in new directories, however fast it appears', async ({ 
   await expect.poll(() => told(events)).toEqual(parts.toReversed().map((part) => `DELETE /home/user/${part}`));
 });
 
-test('a watch on a file reports that file only, also after another file replaced it', async ({
-  watch,
-  read,
-  files,
-  place,
-}) => {
+test('a watch on a file reports that file only, also if replaced', async ({ watch, read, files, place }) => {
   await write(files, '/home/a', 'x');
   const { events } = read(await watch('/home/a'));
   await write(files, '/home/b', 'x');
@@ -102,12 +83,7 @@ test('a watch on a file reports that file only, also after another file replaced
   await expect.poll(() => told(events).slice(2)).toEqual(['CREATE /home/a']);
 });
 
-test("refuses to watch a link that leads out of the session's files, and follows no link inside a directory", async ({
-  watch,
-  read,
-  place,
-  files,
-}) => {
+test("watches nothing behind a link out of the session's files", async ({ watch, read, place, files }) => {
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'out'));
   await symlink('home', path.join(place.root, 'in'));
   await symlink('user', path.join(place.root, 'home/link'));
@@ -162,23 +138,18 @@ test('follows a directory that is deleted and created again many times', async (
   await expect.poll(() => told(reader.events)).toEqual(['CREATE /home/d/last']);
 });
 
-test("reports entries that exist for a moment only, and no event that didn't happen", async ({
-  watch,
-  read,
-  place,
-}) => {
+test("reports entries that exist for a moment, and no event that didn't happen", async ({ watch, read, place }) => {
   const { events } = read(await watch('/home/user'));
   const at = (name: string) => path.join(place.root, 'home/user', name);
   writeFileSync(at('passing'), 'x');
   unlinkSync(at('passing'));
-  await expect
-    .poll(() => told(events))
-    .toEqual(['CREATE', 'WRITE', 'DELETE'].map((type) => `${type} /home/user/passing`));
+  const passing = ['CREATE', 'WRITE', 'DELETE'].map((type) => `${type} /home/user/passing`);
+  await expect.poll(() => told(events)).toEqual(passing);
   events.length = 0;
 
   const numbers = random();
   const made = new Map<string, number>();
-  for (let change = 0; change < 5000; change += 1) {
+  for (let change = 0; change < (isLong ? 5000 : 1500); change += 1) {
     const name = `f${Math.floor(numbers.next().value * 5)}`;
     if (existsSync(at(name))) {
       if (numbers.next().value < 0.3) writeFileSync(at(name), String(change));
@@ -199,31 +170,23 @@ test("reports entries that exist for a moment only, and no event that didn't hap
   }
 });
 
-test('keeps events until they are read, and merges many changes into few events', async ({
-  watch,
-  read,
-  place,
-  files,
-}) => {
+test('keeps events until they are read, and merges many changes', async ({ watch, read, place, files }) => {
+  const count = isLong ? 3000 : 1100;
   await write(files, '/home/user/a', 'x');
   const watching = await watch('/home', { recursive: true });
   const at = (index: number) => path.join(place.root, `home/user/${index}`);
-  for (let index = 0; index < 3000; index += 1) await writeFile(at(index), '');
-  for (let index = 0; index < 3000; index += 1) await unlink(at(index));
-  for (let index = 0; index < 3000; index += 1) await appendFile(path.join(place.root, 'home/user/a'), 'y');
+  for (let index = 0; index < count; index += 1) await writeFile(at(index), '');
+  for (let index = 0; index < count; index += 1) await unlink(at(index));
+  for (let index = 0; index < count; index += 1) await appendFile(path.join(place.root, 'home/user/a'), 'y');
   await files.createDirectory('/home/end', '755');
   const { events } = read(watching);
   await expect.poll(() => told(events)).toContain('CREATE /home/end/');
-  // 1000 events were unread before the 3000 writes.
+  // More than 1000 events were unread before the writes.
   expect(told(events).filter((text) => text === 'WRITE /home/user/a').length).toBeLessThan(10);
   expect(applied(new Map([['/home/user/a', 'x']]), events, new Map()).size).toBe(2);
 });
 
-test('shares events among readers, loses none to a reader that leaves, and ends all readers with the watch', async ({
-  watch,
-  read,
-  place,
-}) => {
+test('shares events among readers, also if one leaves, and ends all with the watch', async ({ watch, read, place }) => {
   const watching = await watch('/home/user');
   const [first, second, gone] = [read(watching), read(watching), read(watching)];
   gone.leave();
@@ -248,15 +211,9 @@ function* random(): Generator<number, never> {
   }
 }
 
-for (const [count, speed] of [
-  [10_000, 'with pauses'],
-  [20_000, 'at once, more than the system can tell'],
-] as const) {
-  test(`after ${count} file changes, applying all events to the first tree gives the last tree (${speed})`, async ({
-    watch,
-    read,
-    place,
-  }) => {
+for (const speed of ['with pauses', 'at once, after more than the system can tell']) {
+  test(`applying all events to the first tree gives the last tree (${speed})`, async ({ watch, read, place }) => {
+    const count = isLong ? 20_000 : 2000;
     const home = path.join(place.root, 'home');
     const numbers = random();
     const below = (limit: number) => Math.floor(numbers.next().value * limit);
@@ -268,6 +225,10 @@ for (const [count, speed] of [
     const watching = await watch('/home', { recursive: true });
     const { events } = read(watching);
 
+    // Linux keeps 16384 changes. It joins equal ones in a row.
+    const written = ['d0/e0/f0', 'd1/e1/f1'].map((name) => openSync(path.join(home, name), 'a'));
+    if (speed !== 'with pauses') for (let index = 0; index < 20_000; index += 1) writeSync(written[index % 2]!, 'x');
+    for (const descriptor of written) closeSync(descriptor);
     for (let change = 0; change < count;) {
       if (speed === 'with pauses' && change % 50 === 0) await new Promise((resolve) => setImmediate(resolve));
       const [parent, otherParent] = [path.join(home, `d${below(25)}`), path.join(home, `d${below(25)}`)];
@@ -295,7 +256,7 @@ for (const [count, speed] of [
       }
     }
     writeFileSync(path.join(home, 'end'), '');
-    await expect.poll(() => told(events).includes('CREATE /home/end'), { timeout: 20_000 }).toBe(true);
+    await expect.poll(() => told(events).includes('CREATE /home/end')).toBe(true);
     const end = treeOf(home, '/home');
     await expect.poll(() => lines(applied(start, events, end))).toEqual(lines(end));
   });
@@ -341,11 +302,8 @@ test('a watch uses no processor time while nothing changes', async ({ place }) =
 test('refuses more directories than the system can watch', async ({ place }) => {
   for (let index = 0; index < 300; index += 1) mkdirSync(path.join(place.root, `home/d${index}`));
   const limited = ['unshare', '-Ur', 'sh', '-c', 'echo 100 > /proc/sys/user/max_inotify_watches && exec "$@"', 'sh'];
-  const canLimit = await run(limited[0]!, [...limited.slice(1), 'true']).then(
-    () => true,
-    () => false,
-  );
-  test.skip(!canLimit, 'this machine does not let a process have limits of its own');
+  const failure = await run(limited[0]!, [...limited.slice(1), 'true']).catch((error: unknown) => error);
+  test.skip(failure instanceof Error, 'this machine does not let a process have limits of its own');
   await expect(inProcess(place.root, '', ...limited)).rejects.toThrow(/capacity_exhausted/);
   for (let index = 20; index < 300; index += 1) rmdirSync(path.join(place.root, `home/d${index}`));
   const failing = `

@@ -1,4 +1,5 @@
 import { expect } from '@playwright/test';
+import { isLong } from '../../support/processes/long-form.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
 import { page, settings, test as base } from '../../support/service/browser-sessions.ts';
@@ -26,18 +27,22 @@ const test = base.extend<{ command: string }>({
   },
 });
 
-for (const command of ['chromium-headless-shell', 'chromium']) {
-  test.describe(command, () => {
+for (const [command, tag] of [
+  ['chromium-headless-shell', []],
+  ['chromium', ['@long']],
+] as const) {
+  test.describe(command, { tag: [...tag] }, () => {
     test.use({ command });
 
-    test("a session's pages share one clipboard, empty at first, for keys, commands, scripts and the service", async ({
-      session,
-      site,
-      connect,
-    }) => {
+    test('keys, commands, scripts and the service share one clipboard', async ({ session, site, connect }) => {
       const clipboard = clipboardOf(session);
       expect(await clipboard.read()).toBe('');
-      for (const text of ['one', 'grüße 😀\nline two\ttab "quoted" \u2028 \0', '', 'x'.repeat(1_000_000)]) {
+      for (const text of [
+        'one',
+        'grüße 😀\nline two\ttab "quoted" \u2028 \0',
+        '',
+        'x'.repeat(isLong ? 1_000_000 : 100_000),
+      ]) {
         await clipboard.write(text);
         expect(await clipboard.read()).toBe(text);
       }
@@ -79,13 +84,8 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       await expect(field).toHaveValue('in view');
     });
 
-    test('reading and writing the clipboard is invisible to pages, with and without emulated focus @long', async ({
-      session,
-      site,
-      connect,
-      connectRaw,
-      addressOf,
-    }) => {
+    test('pages notice no use of the clipboard @long', async ({ session, site, connect, connectRaw, addressOf }) => {
+      // With emulated focus.
       const url = await site(page(watchful));
       const browser = await connect(session);
       const ours = await browser.newPage();
@@ -94,6 +94,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
       expect(await ours.evaluate('noticed')).toEqual([]);
       await ours.close();
 
+      // And without.
       const raw = await connectRaw(addressOf(session));
       const { targetId } = await raw.send('Target.createTarget', { url });
       const { sessionId } = await raw.send('Target.attachToTarget', { targetId, flatten: true });
@@ -111,10 +112,7 @@ for (const command of ['chromium-headless-shell', 'chromium']) {
   });
 }
 
-test("each session has its own clipboard, which survives a crash of the service's page and ends with the session", async ({
-  session,
-  sessions,
-}) => {
+test("a session's own clipboard survives a crash of the service's page", async ({ session, sessions }) => {
   const other = await sessions.create(settings);
   await clipboardOf(session).write('kept');
   expect(await clipboardOf(other).read()).toBe('');

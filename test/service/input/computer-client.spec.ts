@@ -1,6 +1,6 @@
 import { chromium, expect, type Page } from '@playwright/test';
-import { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
-import { forget, recorder, seen, way } from '../../support/service/input-events.ts';
+import Kernel, { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
+import { forget, recorder, seen, told, way } from '../../support/service/input-events.ts';
 import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
 
 type Fixtures = {
@@ -24,53 +24,41 @@ const test = base.extend<Fixtures, { shared: { service: TestService; id: string 
   service: async ({ shared }, use) => use(shared.service),
   id: async ({ shared }, use) => use(shared.id),
   ours: async ({ kernel, id }, use) => {
-    const browser = await chromium.connectOverCDP((await kernel.browsers.retrieve(id)).cdp_ws_url);
-    const ours = await browser.newPage({ viewport: size });
-    await ours.setContent(
-      `<body style="margin: 0; height: 3000px">${recorder}<textarea style="width: 790px; height: 280px"></textarea>`,
-    );
-    await ours.locator('textarea').focus();
+    const ours = await openPage(kernel, id);
     await use(ours);
-    await browser.close();
+    await ours.context().browser()!.close();
   },
 });
 
-test("the hosted service's SDK moves, clicks, drags and scrolls with the mouse of a session @long", async ({
-  kernel,
-  id,
-  ours,
-}) => {
+async function openPage(kernel: Kernel, id: string): Promise<Page> {
+  const browser = await chromium.connectOverCDP((await kernel.browsers.retrieve(id)).cdp_ws_url);
+  const ours = await browser.newPage({ viewport: size });
+  await ours.setContent(
+    `<body style="margin: 0; height: 3000px">${recorder}<textarea style="width: 790px; height: 280px"></textarea>`,
+  );
+  await ours.locator('textarea').focus();
+  return ours;
+}
+
+test("the hosted service's SDK moves, clicks, drags and scrolls @long", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await computer.moveMouse(id, { x: 300, y: 400, smooth: true, duration_ms: 100, hold_keys: ['Shift'] });
   expect(await computer.getMousePosition(id)).toEqual({ x: 300, y: 400 });
   expect((await seen(ours, 'mousemove')).at(-1)).toMatchObject({ x: 300, y: 400, modifiers: 'shift' });
   await computer.clickMouse(id, { x: 310, y: 410 });
   await computer.clickMouse(id, { x: 310, y: 410, button: 'right', num_clicks: 2 });
-  expect((await seen(ours, 'mousedown')).map(({ button, detail }) => [button, detail])).toEqual([
-    [0, 1],
-    [2, 1],
-    [2, 2],
-  ]);
+  expect(told(await seen(ours, 'mousedown'), 'button', 'detail')).toEqual(['0 1', '2 1', '2 2']);
   await forget(ours);
   const path = way([10, 400], [60, 450]);
   await computer.dragMouse(id, { path, steps_per_segment: 2, step_delay_ms: 1, smooth: false, delay: 1 });
-  expect((await seen(ours, 'pointerdown', 'pointermove', 'pointerup')).map(({ x, buttons }) => [x, buttons])).toEqual([
-    [10, 0],
-    [10, 1],
-    [35, 1],
-    [60, 1],
-    [60, 0],
-  ]);
+  const pointed = await seen(ours, 'pointerdown', 'pointermove', 'pointerup');
+  expect(told(pointed, 'x', 'buttons')).toEqual(['10 0', '10 1', '35 1', '60 1', '60 0']);
   await computer.scroll(id, { x: 400, y: 500, delta_y: 2 });
   await expect.poll(() => ours.evaluate('scrollY')).toBe(240);
   expect((await seen(ours, 'wheel')).every(({ isTrusted }) => isTrusted)).toBe(true);
 });
 
-test("the hosted service's SDK types, presses keys and uses the clipboard of a session @long", async ({
-  kernel,
-  id,
-  ours,
-}) => {
+test("the hosted service's SDK types, presses keys and uses the clipboard @long", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   const field = ours.locator('textarea');
   await computer.typeText(id, { text: 'Grüße\nyou', delay: 1 });
@@ -88,7 +76,7 @@ test("the hosted service's SDK types, presses keys and uses the clipboard of a s
   expect(ours.context().pages()).toHaveLength(1);
 });
 
-test("the hosted service's SDK takes screenshots of a session and hides its cursor", async ({ kernel, id, ours }) => {
+test("the hosted service's SDK takes screenshots, and sends a batch of actions", async ({ kernel, id, ours }) => {
   const { computer } = kernel.browsers;
   await expect(ours.locator('textarea')).toBeVisible();
   for (const [body, size] of [
@@ -103,9 +91,7 @@ test("the hosted service's SDK takes screenshots of a session and hides its curs
   }
   expect(await computer.setCursorVisibility(id, { hidden: true })).toEqual({ ok: true });
   expect(await computer.setCursorVisibility(id, { hidden: false })).toEqual({ ok: true });
-});
 
-test("the hosted service's SDK sends a batch of mouse and keyboard actions", async ({ kernel, id, ours }) => {
   await kernel.browsers.computer.batch(id, {
     actions: [
       { type: 'click_mouse', click_mouse: { x: 100, y: 100 } },
@@ -122,8 +108,17 @@ test("the hosted service's SDK sends a batch of mouse and keyboard actions", asy
   expect(await kernel.browsers.computer.getMousePosition(id)).toEqual({ x: 7, y: 8 });
 });
 
-test('refuses a whole batch of actions if one is wrong', async ({ service, kernel, id, ours }) => {
+test('refuses actions without a page, and a whole batch of actions if one is wrong', async ({ service, kernel }) => {
   const { computer } = kernel.browsers;
+  const { session_id: id } = await kernel.browsers.create({ viewport: size });
+  await expect(computer.clickMouse(id, { x: 1, y: 1 })).rejects.toThrow(ConflictError);
+  await expect(computer.captureScreenshot(id)).rejects.toThrow(ConflictError);
+  await expect(computer.clickMouse(id, { x: 800, y: 1 })).rejects.toThrow(BadRequestError);
+  await computer.batch(id, { actions: [{ type: 'sleep', sleep: { duration_ms: 1 } }] });
+  expect(await computer.getMousePosition(id)).toEqual({ x: 0, y: 0 });
+  expect(await computer.readClipboard(id)).toEqual({ text: '' });
+
+  const ours = await openPage(kernel, id);
   const scrolled = { type: 'scroll', scroll: { x: 1, y: 1, delta_y: 1 } } as const;
   const beyond = { type: 'scroll', scroll: { x: 5000, y: 1, delta_y: 1 } };
   const pressed = { type: 'press_key', press_key: { keys: ['Tap'] } };
@@ -172,17 +167,5 @@ test('refuses a whole batch of actions if one is wrong', async ({ service, kerne
   await expect(computer.pressKey(id, { keys: ['Tap'] })).rejects.toThrow(BadRequestError);
   await expect(computer.moveMouse('nowhere', { x: 1, y: 1 })).rejects.toThrow(NotFoundError);
   expect(await seen(ours, 'mousemove', 'mousedown', 'keydown', 'wheel')).toEqual([]);
-});
-
-test('in a session without a page, refuses actions on pages, but moves the mouse and reads the clipboard', async ({
-  kernel,
-}) => {
-  const { computer } = kernel.browsers;
-  const { session_id: id } = await kernel.browsers.create({ viewport: size });
-  await expect(computer.clickMouse(id, { x: 1, y: 1 })).rejects.toThrow(ConflictError);
-  await expect(computer.captureScreenshot(id)).rejects.toThrow(ConflictError);
-  await expect(computer.clickMouse(id, { x: 800, y: 1 })).rejects.toThrow(BadRequestError);
-  await computer.batch(id, { actions: [{ type: 'sleep', sleep: { duration_ms: 1 } }] });
-  expect(await computer.getMousePosition(id)).toEqual({ x: 0, y: 0 });
-  expect(await computer.readClipboard(id)).toEqual({ text: '' });
+  await ours.context().browser()!.close();
 });

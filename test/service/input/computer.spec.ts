@@ -5,16 +5,11 @@ import { computerOf } from '../../../src/service/input/computer.ts';
 
 const field = '<textarea></textarea>';
 
-test('actions go to the open page that was last opened or brought to the front, in any context @long', async ({
-  session,
-  open,
-  act: { type, move },
-}) => {
+test('actions go to the page that was last opened or brought to the front @long', async ({ session, open, act }) => {
+  const { type, move } = act;
   const conflict = { code: 'conflict' };
-  await expect(type({ text: 'x' })).rejects.toMatchObject({
-    code: 'conflict',
-    message: expect.stringContaining('the session has no page'),
-  });
+  const message = expect.stringContaining('the session has no page');
+  await expect(type({ text: 'x' })).rejects.toMatchObject({ ...conflict, message });
   await expect(move({ x: 1, y: 1 })).rejects.toMatchObject(conflict);
   await expect(computerOf(session).screenshot()).rejects.toMatchObject(conflict);
 
@@ -54,7 +49,7 @@ test('actions reach the page in view after it went to another site', async ({ op
   expect(await seen(ours, 'click')).toHaveLength(1);
 });
 
-test('mouse and keyboard actions run one after another', async ({ open, act: { type, move } }) => {
+test('actions and batches of actions run one after another', async ({ open, act: { batch, type, move } }) => {
   const ours = await open(field);
   await Promise.all([
     type({ text: 'aaaa', delay: 20 }),
@@ -64,12 +59,18 @@ test('mouse and keyboard actions run one after another', async ({ open, act: { t
   ]);
   await expect(ours.locator('textarea')).toHaveValue('aaaabbbbcccc');
   expect((await seen(ours, 'input', 'mousemove')).findIndex(({ type }) => type === 'mousemove')).toBe(8);
+
+  await ours.locator('textarea').fill('');
+  const batched = batch([
+    { type: 'type_text', type_text: { text: 'a' } },
+    { type: 'sleep', sleep: { duration_ms: 200 } },
+    { type: 'type_text', type_text: { text: 'b' } },
+  ]);
+  await Promise.all([batched, type({ text: 'c' })]);
+  await expect(ours.locator('textarea')).toHaveValue('abc');
 });
 
-test('actions end when the caller hangs up, and release the keys that they held', async ({
-  open,
-  act: { type, move },
-}) => {
+test('actions release their keys and end when the caller hangs up', async ({ open, act: { type, move } }) => {
   const ours = await open(field);
   const abort = new AbortController();
   const moved = move({ x: 700, y: 600, duration_ms: 5000, hold_keys: ['shift'] }, abort.signal);
@@ -92,10 +93,7 @@ test('actions end with their session', async ({ sessions }) => {
   await refused;
 });
 
-test('actions end when their page is closed or crashes, and the next one goes to another page', async ({
-  open,
-  act: { type },
-}) => {
+test('actions end when their page is closed or crashes, and then use another', async ({ open, act: { type } }) => {
   const other = await open('<input>');
   for (const end of ['closed', 'crashed']) {
     const ours = await open('<input>');
@@ -116,10 +114,7 @@ test('actions end when their page is closed or crashes, and the next one goes to
   }
 });
 
-test('actions wait at most 10 s for a page that shows a dialog, and work once the dialog is closed @long', async ({
-  open,
-  act: { type, click },
-}) => {
+test('actions wait at most 10 s for a page that shows a dialog @long', async ({ open, act: { type, click } }) => {
   const ours = await open('<input><p onclick="alert()">alert</p>');
   const dialogs: { accept: () => Promise<void> }[] = [];
   ours.on('dialog', (dialog) => dialogs.push(dialog));
@@ -135,8 +130,19 @@ test('actions wait at most 10 s for a page that shows a dialog, and work once th
   await expect(ours.locator('input')).toHaveValue('on');
 });
 
-test('a batch runs all kinds of actions in their order', async ({ open, act: { batch } }) => {
+test('a batch is checked as a whole, and then runs all kinds of actions in order', async ({ session, open, act }) => {
+  const { batch } = act;
   const ours = await open(field);
+  const before = computerOf(session).mousePosition();
+  const actions = [
+    { type: 'click_mouse', click_mouse: { x: 11, y: 13 } },
+    { type: 'drag_mouse', drag_mouse: { path: way([0, 0], [1280, 719]) } },
+  ];
+  const message = 'actions[1] (drag_mouse): coordinates exceed screen bounds (max: 1279x719): 1280,719';
+  await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
+  expect(await seen(ours, 'mousemove', 'mousedown')).toEqual([]);
+  expect(computerOf(session).mousePosition()).toEqual(before);
+
   const startedAt = performance.now();
   await batch([
     { type: 'type_text', type_text: { text: 'one' } },
@@ -155,21 +161,8 @@ test('a batch runs all kinds of actions in their order', async ({ open, act: { b
   expect(types).toEqual(['keyup', 'keyup', 'keyup', 'keyup', 'mousedown', 'contextmenu', 'mousedown', 'wheel']);
 });
 
-test('other actions do not interrupt a batch', async ({ open, act: { batch, type } }) => {
-  const ours = await open(field);
-  const first = batch([
-    { type: 'type_text', type_text: { text: 'a' } },
-    { type: 'sleep', sleep: { duration_ms: 200 } },
-    { type: 'type_text', type_text: { text: 'b' } },
-  ]);
-  await Promise.all([first, type({ text: 'c' })]);
-  await expect(ours.locator('textarea')).toHaveValue('abc');
-});
-
-test('a batch continues on the page behind a closed one, and stops at the first action that fails, with its number @long', async ({
-  open,
-  act: { batch },
-}) => {
+test('a batch uses the page behind a closed one, and stops at a failed action @long', async ({ open, act }) => {
+  const { batch } = act;
   const ours = await open('<input onkeyup="if (event.key === \'x\') window.close()">');
   const opened = ours.waitForEvent('popup');
   await ours.evaluate('void open(location.href)');
@@ -197,17 +190,4 @@ test('a batch continues on the page behind a closed one, and stops at the first 
   await expect(ours.locator('input')).toHaveValue(/^y/);
   await ours.close();
   await refused;
-});
-
-test('a batch is checked as a whole before its first action', async ({ session, open, act: { batch } }) => {
-  const ours = await open(field);
-  const before = computerOf(session).mousePosition();
-  const actions = [
-    { type: 'click_mouse', click_mouse: { x: 11, y: 13 } },
-    { type: 'drag_mouse', drag_mouse: { path: way([0, 0], [1280, 719]) } },
-  ];
-  const message = 'actions[1] (drag_mouse): coordinates exceed screen bounds (max: 1279x719): 1280,719';
-  await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
-  expect(await seen(ours, 'mousemove', 'mousedown')).toEqual([]);
-  expect(computerOf(session).mousePosition()).toEqual(before);
 });

@@ -1,11 +1,12 @@
 import { expect } from '@playwright/test';
 import { keysOf } from '../../../src/service/input/key-names.ts';
-import { forget, seen, test } from '../../support/service/input-events.ts';
+import { isLong } from '../../support/processes/long-form.ts';
+import { forget, seen, test, told } from '../../support/service/input-events.ts';
 import { computerOf } from '../../../src/service/input/computer.ts';
 
 const field = '<textarea rows=8 cols=80></textarea>';
 
-test('types literal text with line breaks and letters of all scripts', async ({ open, act: { type } }) => {
+test('types literal text of all scripts, and pauses after each key', async ({ open, act: { type } }) => {
   const ours = await open(field);
   const text = 'Hello, World! ~`@#$%^&*()_+-=[]{}\\|;:\'",.<>/?\nÄrger — 日本語 👩‍👩‍👧‍👦é\r\n\n end {Enter}';
   await type({ text });
@@ -15,28 +16,8 @@ test('types literal text with line breaks and letters of all scripts', async ({ 
   expect(keys.slice(0, 5).map(({ key }) => key)).toEqual(['H', 'e', 'l', 'l', 'o']);
   expect(keys.filter(({ key }) => key === 'Enter')).toHaveLength(3);
   await type({ text: '' });
-});
 
-test('a typed tab moves the focus, and a typed line break sends a form', async ({ open, act: { type } }) => {
-  const ours = await open('<form><input name=a><input name=b><button></button></form>');
-  await type({ text: 'first\tsecond\n' });
-  await ours.waitForURL('**/?a=first&b=second');
-  await ours.locator('[name=a]').focus();
-  await type({ text: 'third' });
-  await expect(ours.locator('[name=a]')).toHaveValue('third');
-});
-
-test('typing follows a page that moves the focus with each key', async ({ open, act: { type } }) => {
-  const ours = await open('<input maxlength=1 oninput="this.nextElementSibling?.focus()">'.repeat(6));
-  await type({ text: '314159' });
-  const values = ours
-    .locator('input')
-    .evaluateAll((inputs) => inputs.map((input) => (input as HTMLInputElement).value));
-  expect((await values).join('')).toBe('314159');
-});
-
-test('typing pauses after each key for the given time', async ({ open, act: { type } }) => {
-  const ours = await open(field);
+  await forget(ours);
   const startedAt = performance.now();
   await type({ text: 'abé日', delay: 100 });
   expect(performance.now() - startedAt).toBeGreaterThan(390);
@@ -59,8 +40,34 @@ test('typing with pauses begins at once, however long the text is', async ({ ses
   await refused;
 });
 
+test('tabs and pages move the focus between fields, and a typed line break sends a form', async ({ open, act }) => {
+  const { press, type } = act;
+  const form = await open('<form><input name=a><input name=b><button></button></form>');
+  await type({ text: 'first\tsecond\n' });
+  await form.waitForURL('**/?a=first&b=second');
+  await form.locator('[name=a]').focus();
+  await type({ text: 'third' });
+  await expect(form.locator('[name=a]')).toHaveValue('third');
+
+  const single = await open('<input maxlength=1 oninput="this.nextElementSibling?.focus()">'.repeat(6));
+  await type({ text: '314159' });
+  const inputs = single.locator('input');
+  const values = inputs.evaluateAll((all) => all.map((input) => (input as HTMLInputElement).value));
+  expect((await values).join('')).toBe('314159');
+
+  const ours = await open('<input id=a><input id=b><input id=c>');
+  const focused = () => ours.evaluate('document.activeElement.id');
+  await press({ keys: ['Tab', 'Tab'] });
+  expect(await focused()).toBe('c');
+  await press({ keys: ['ISO_Left_Tab'] });
+  expect(await focused()).toBe('b');
+  await press({ keys: ['Tab'], hold_keys: ['Shift'] });
+  expect(await focused()).toBe('a');
+});
+
 test('types long texts without a mistake, also letters without keys', async ({ open, act: { type } }) => {
-  for (const text of ['abcdefghi '.repeat(100), 'äöüß日本語éàç'.repeat(1000)]) {
+  const times = isLong ? 1000 : 100;
+  for (const text of ['abcdefghi '.repeat(times / 10), 'äöüß日本語éàç'.repeat(times)]) {
     const ours = await open('<textarea></textarea>');
     await type({ text });
     expect(await ours.locator('textarea').inputValue()).toBe(text);
@@ -72,7 +79,7 @@ test('taps keys in order, by the names of X11 and as characters', async ({ open,
   await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
   await expect(ours.locator('textarea')).toHaveValue('X\n+ 7日');
   const codes = ['a KeyA', 'Backspace Backspace', 'X KeyX', 'Enter Enter', '+ Equal', '  Space', '7 Numpad7', '日 '];
-  expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key, code }) => `${type} ${key} ${code}`)).toEqual(
+  expect(told(await seen(ours, 'keydown', 'keyup'), 'type', 'key', 'code')).toEqual(
     codes.flatMap((key) => [`keydown ${key}`, `keyup ${key}`]),
   );
   expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
@@ -89,43 +96,42 @@ test('presses several keys together as a combination', async ({ open, act: { pre
   await forget(ours);
   await press({ keys: ['Alt+Super_R+F5'] });
   const events = await seen(ours, 'keydown', 'keyup');
-  expect(events.map(({ type, code, location, modifiers }) => [type, code, location, modifiers])).toEqual([
-    ['keydown', 'AltLeft', 1, 'alt'],
-    ['keydown', 'MetaRight', 2, 'alt+meta'],
-    ['keydown', 'F5', 0, 'alt+meta'],
-    ['keyup', 'F5', 0, 'alt+meta'],
-    ['keyup', 'MetaRight', 2, 'alt'],
-    ['keyup', 'AltLeft', 1, ''],
+  expect(told(events, 'type', 'code', 'location', 'modifiers')).toEqual([
+    'keydown AltLeft 1 alt',
+    'keydown MetaRight 2 alt+meta',
+    'keydown F5 0 alt+meta',
+    'keyup F5 0 alt+meta',
+    'keyup MetaRight 2 alt',
+    'keyup AltLeft 1 ',
   ]);
 });
 
-test('Tab and Shift+Tab move through a page', async ({ open, act: { press } }) => {
-  const ours = await open('<input id=a><input id=b><input id=c>');
-  const focused = () => ours.evaluate('document.activeElement.id');
-  await press({ keys: ['Tab', 'Tab'] });
-  expect(await focused()).toBe('c');
-  await press({ keys: ['ISO_Left_Tab'] });
-  expect(await focused()).toBe('b');
-  await press({ keys: ['Tab'], hold_keys: ['Shift'] });
-  expect(await focused()).toBe('a');
-});
-
-test('holds several keys together for the given time', async ({ open, act: { press } }) => {
+test('holds several keys for the given time, and releases them if aborted', async ({ open, act: { press, type } }) => {
   const ours = await open(field);
   const startedAt = performance.now();
   await press({ keys: ['w', 'Right'], duration: 300, hold_keys: ['shift'] });
   expect(performance.now() - startedAt).toBeGreaterThan(290);
   const keys = ['Shift', 'W', 'ArrowRight'];
-  expect((await seen(ours, 'keydown', 'keyup')).map(({ type, key }) => `${type} ${key}`)).toEqual([
+  expect(told(await seen(ours, 'keydown', 'keyup'), 'type', 'key')).toEqual([
     ...keys.map((key) => `keydown ${key}`),
     ...keys.toReversed().map((key) => `keyup ${key}`),
   ]);
+
+  await ours.locator('textarea').fill('');
+  await forget(ours);
+  const abort = new AbortController();
+  const pressed = press({ keys: ['q'], duration: 60_000, hold_keys: ['shift'] }, abort.signal);
+  const refused = expect(pressed).rejects.toThrow('hung up');
+  await expect(ours.locator('textarea')).toHaveValue('Q');
+  abort.abort(new Error('hung up'));
+  await refused;
+  expect((await seen(ours, 'keyup')).map(({ key }) => key)).toEqual(['Q', 'Shift']);
+  await type({ text: 'after' });
+  await expect(ours.locator('textarea')).toHaveValue('Qafter');
 });
 
-test('refuses an unknown key before pressing any, and suggests the nearest name', async ({
-  open,
-  act: { press, click, batch },
-}) => {
+test('refuses an unknown key before pressing any, and suggests the nearest name', async ({ open, act }) => {
+  const { press, click, batch } = act;
   const ours = await open(field);
   for (const [name, nearest] of [
     ['Retrun', 'Return'],
@@ -146,19 +152,6 @@ test('refuses an unknown key before pressing any, and suggests the nearest name'
   ];
   await expect(batch(actions)).rejects.toMatchObject({ code: 'bad_request', message });
   expect(await seen(ours, 'keydown', 'mousemove')).toEqual([]);
-});
-
-test('an aborted key press releases the held keys', async ({ open, act: { press, type } }) => {
-  const ours = await open(field);
-  const abort = new AbortController();
-  const pressed = press({ keys: ['q'], duration: 60_000, hold_keys: ['shift'] }, abort.signal);
-  const refused = expect(pressed).rejects.toThrow('hung up');
-  await expect(ours.locator('textarea')).toHaveValue('Q');
-  abort.abort(new Error('hung up'));
-  await refused;
-  expect((await seen(ours, 'keyup')).map(({ key }) => key)).toEqual(['Q', 'Shift']);
-  await type({ text: 'after' });
-  await expect(ours.locator('textarea')).toHaveValue('Qafter');
 });
 
 test('accepts key names of X11 and of browsers, in any case', () => {

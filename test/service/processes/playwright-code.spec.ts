@@ -36,13 +36,6 @@ test("playwright/execute runs TypeScript with the session's page and browser", a
   expect(await execute('return page.title()')).toMatchObject({ result: 'made' });
 });
 
-test('playwright/execute returns errors with message and stack @long', async ({ execute }) => {
-  const failed = await execute("console.log('before'); throw new TypeError('not today');");
-  expect(failed).toMatchObject({ success: false, error: 'not today', stdout: 'before\n' });
-  expect(failed.stderr).toMatch(/^TypeError: not today\n +at /);
-  expect(failed).not.toHaveProperty('result');
-});
-
 const others: Record<string, { code: string; answer: Record<string, unknown> }> = {
   'returns nothing': { code: 'await page.title();', answer: { success: true, result: null } },
   'returns a function': { code: 'return () => 1', answer: { success: true, result: null } },
@@ -72,11 +65,14 @@ const others: Record<string, { code: string; answer: Record<string, unknown> }> 
   },
 };
 
-for (const [title, { code, answer }] of Object.entries(others)) {
-  test(`playwright/execute returns a result for code that ${title} @long`, async ({ execute }) => {
-    expect(await execute(code)).toMatchObject(answer);
-  });
-}
+test('playwright/execute returns results and errors of any code @long', async ({ execute }) => {
+  const failed = await execute("console.log('before'); throw new TypeError('not today');");
+  expect(failed).toMatchObject({ success: false, error: 'not today', stdout: 'before\n' });
+  expect(failed.stderr).toMatch(/^TypeError: not today\n +at /);
+  expect(failed).not.toHaveProperty('result');
+  for (const [title, { code, answer }] of Object.entries(others))
+    await test.step(title, async () => expect(await execute(code)).toMatchObject(answer));
+});
 
 test('a timeout ends code in an endless loop and its children @long', async ({ execute }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
@@ -117,18 +113,14 @@ test('ending a session ends its running code @long', async ({ execute, client, s
   const line = uniqueSleep();
   const [command, seconds] = line.split(' ');
   const code = `(await import('node:child_process')).spawn('${command}', ['${seconds}']); for (;;);`;
-  const ended = expect(execute(code)).rejects.toMatchObject({
-    status: expect.any(Number),
-  });
+  const ended = expect(execute(code)).rejects.toMatchObject({ status: expect.any(Number) });
   await expect.poll(() => runningCount(line)).toBe(1);
   await client.browsers.deleteByID(id);
   await ended;
   await expect.poll(() => runningCount(line)).toBe(0);
 });
 
-test('playwright/execute runs code of a session one after the other, and cuts off a flood of output @long', async ({
-  execute,
-}) => {
+test('code of a session runs one after the other, and without a flood of output @long', async ({ execute }) => {
   const code = `const before = await page.evaluate(() => (window.count = (window.count ?? 0) + 1));
     await page.waitForTimeout(200);
     return [before, await page.evaluate(() => window.count)];`;
@@ -141,7 +133,9 @@ test('playwright/execute runs code of a session one after the other, and cuts of
   expect(flood.stdout).toContain('the rest was dropped');
 });
 
-test("playwright/execute runs code as the session's user, without environment variables of the service @long", async ({
+type Seen = { uid: number; denied: string[]; environment: string; cwd: string };
+
+test("code runs as the session's user, without the service's variables @long", async ({
   execute,
   service,
 }, testInfo) => {
@@ -155,12 +149,7 @@ test("playwright/execute runs code as the session's user, without environment va
     return { uid: process.getuid(), denied, environment: JSON.stringify(process.env), cwd: process.cwd() };`;
   const { result } = await execute(code);
   delete process.env['PLAYWRIGHT_POOL_TEST_SECRET'];
-  const { uid, denied, environment, cwd } = result as {
-    uid: number;
-    denied: string[];
-    environment: string;
-    cwd: string;
-  };
+  const { uid, denied, environment, cwd } = result as Seen;
   expect(uid).toBeGreaterThanOrEqual(20_000);
   expect(denied).toEqual(['EACCES', expect.stringMatching(/^(EACCES|ENOENT)$/)]);
   expect(existsSync(testInfo.outputPath('data/api-key'))).toBe(true);

@@ -2,33 +2,14 @@ import { expect, type TestInfo } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
-import {
-  reading,
-  runningCount,
-  shellIn,
-  test,
-  uniqueSleep,
-  type Shell,
-} from '../../support/service/session-processes.ts';
+import { reading, runningCount, shellIn, test } from '../../support/service/session-processes.ts';
+import { uniqueSleep, type Shell } from '../../support/service/session-processes.ts';
 
 const hasUsers = process.platform === 'linux' && process.getuid?.() === 0;
 
 test.skip(process.platform !== 'linux', 'other systems find no processes that left their group');
 
-test('ending a session ends its programs, also those that left their process group', async ({ client, shell }) => {
-  const programs = await startPrograms(shell);
-  const stream = reading(client.browsers.process.stdoutStream(shell.id, programs.id));
-  await stream.until('begun');
-  const line = uniqueSleep();
-  const refused = expect(shell.run(line)).rejects.toMatchObject({ status: expect.any(Number) });
-  await expect.poll(() => runningCount(line)).toBe(1);
-  await client.browsers.deleteByID(shell.id);
-  await Promise.all([stream.end(), refused]);
-  await programs.expectEnd();
-  await expect.poll(() => runningCount(line)).toBe(0);
-});
-
-test('the programs of a lease end before the next holder gets the browser', async ({ client }) => {
+test('programs end with their lease or session, also those that left their process group', async ({ client }) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const first = await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 });
   const shell = shellIn(client, first!.session_id);
@@ -41,6 +22,17 @@ test('the programs of a lease end before the next holder gets the browser', asyn
   await expect(client.browsers.process.status(shell.id, programs.id)).rejects.toMatchObject({ status: 404 });
   await client.browsers.computer.getMousePosition(shell.id).catch(({ status }) => expect(status).toBe(409));
   expect(await shell.run('echo again')).toBe('again');
+
+  const others = await startPrograms(shell);
+  const stream = reading(client.browsers.process.stdoutStream(shell.id, others.id));
+  await stream.until('begun');
+  const line = uniqueSleep();
+  const refused = expect(shell.run(line)).rejects.toMatchObject({ status: expect.any(Number) });
+  await expect.poll(() => runningCount(line)).toBe(1);
+  await client.browsers.deleteByID(shell.id);
+  await Promise.all([stream.end(), refused]);
+  await others.expectEnd();
+  await expect.poll(() => runningCount(line)).toBe(0);
 });
 
 test('killing the service ends the programs of its sessions', async ({}, testInfo) => {

@@ -3,11 +3,12 @@ import { expect } from '@playwright/test';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { decoded, encoded, reading, runningCount, test, uniqueSleep } from '../../support/service/session-processes.ts';
 
-test("runs a program in the session's home directory, and returns its result", async ({
+test("runs programs in the session's home directory, and in the background", async ({
   client,
-  shell: { id },
+  shell,
   programs,
 }, testInfo) => {
+  const { id } = shell;
   const { fs } = client.browsers;
   await fs.writeFile(id, Buffer.from('written'), { path: '/home/user/a.txt' });
   const result = await programs.exec(id, {
@@ -28,6 +29,24 @@ test("runs a program in the session's home directory, and returns its result", a
   expect(decoded(echoed.stdout_b64)).toBe('$HOME *;\n');
   expect((await programs.exec(id, { command: 'cat' })).exit_code).toBe(0);
   expect((await programs.exec(id, { command: 'sh', args: ['-c', 'kill -9 $$'] })).exit_code).toBe(-1);
+
+  // A program in the background takes input, streams its output and gets signals.
+  const processId = await shell.spawn('echo begun; cat');
+  const input = { data_b64: encoded('grüße\n') };
+  expect(await programs.stdin(id, processId, input)).toMatchObject({ written_bytes: 8 });
+  const read = reading(programs.stdoutStream(id, processId));
+  await read.until('begun\ngrüße\n');
+  const status = await programs.status(id, processId);
+  expect(status).toMatchObject({ state: 'running', exit_code: null });
+  if (process.platform === 'linux') expect(status.mem_bytes).toBeGreaterThan(0);
+  expect(await programs.kill(id, processId, { signal: 'HUP' })).toEqual({ ok: true });
+  await read.end();
+  expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: -1 });
+  expect(await programs.status(id, processId)).toEqual({ state: 'exited', exit_code: -1 });
+  for (const call of [programs.kill(id, processId, {}), programs.stdin(id, processId, input)])
+    await expect(call).rejects.toMatchObject({ status: 409, message: expect.stringContaining('has ended') });
+  const resized = programs.resize(id, processId, { rows: 1, cols: 1 });
+  await expect(resized).rejects.toMatchObject({ status: 400, message: expect.stringContaining('no terminal') });
 });
 
 test('runs a program that a caller wrote into the session @long', async ({ client, shell: { id } }) => {
@@ -60,26 +79,6 @@ test('refuses programs, directories and users that a session lacks @long', async
   await expect(programs.status(id, 'nothing')).rejects.toMatchObject({ status: 404 });
 });
 
-test('a program in the background takes input, streams its output and gets signals', async ({ shell, programs }) => {
-  const { id } = shell;
-  const processId = await shell.spawn('echo begun; cat');
-  const input = { data_b64: encoded('grüße\n') };
-  expect(await programs.stdin(id, processId, input)).toMatchObject({ written_bytes: 8 });
-  const read = reading(programs.stdoutStream(id, processId));
-  await read.until('begun\ngrüße\n');
-  const status = await programs.status(id, processId);
-  expect(status).toMatchObject({ state: 'running', exit_code: null });
-  if (process.platform === 'linux') expect(status.mem_bytes).toBeGreaterThan(0);
-  expect(await programs.kill(id, processId, { signal: 'HUP' })).toEqual({ ok: true });
-  await read.end();
-  expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: -1 });
-  expect(await programs.status(id, processId)).toEqual({ state: 'exited', exit_code: -1 });
-  for (const call of [programs.kill(id, processId, {}), programs.stdin(id, processId, input)])
-    await expect(call).rejects.toMatchObject({ status: 409, message: expect.stringContaining('has ended') });
-  const resized = programs.resize(id, processId, { rows: 1, cols: 1 });
-  await expect(resized).rejects.toMatchObject({ status: 400, message: expect.stringContaining('no terminal') });
-});
-
 test('keeps the output of a program that ended before it had a reader @long', async ({ shell, programs }) => {
   const processId = await shell.spawn('echo out; echo err >&2; exit 4');
   await expect.poll(async () => (await programs.status(shell.id, processId)).state).toBe('exited');
@@ -89,10 +88,7 @@ test('keeps the output of a program that ended before it had a reader @long', as
   expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: 4 });
 });
 
-test('a timeout ends a program and its process group, even if they ignore SIGTERM @long', async ({
-  shell,
-  programs,
-}) => {
+test('a timeout ends a process group, even if it ignores SIGTERM @long', async ({ shell, programs }) => {
   const { id } = shell;
   const [child, single] = [uniqueSleep(), uniqueSleep()];
   const line = `trap 'echo told > told.txt' TERM; (trap '' TERM; ${child}) & while :; do wait; done`;

@@ -1,14 +1,8 @@
 import { expect } from '@playwright/test';
 import { createClient, type Client } from '../../../src/client/index.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import {
-  encoded,
-  reading,
-  runningCount,
-  test,
-  uniqueSleep,
-  type Shell,
-} from '../../support/service/session-processes.ts';
+import { encoded, reading, runningCount, test } from '../../support/service/session-processes.ts';
+import { uniqueSleep, type Shell } from '../../support/service/session-processes.ts';
 
 test.skip(process.platform === 'win32', 'the terminals of Windows have other programs');
 
@@ -50,11 +44,8 @@ test('a terminal passes input, the end of input and Control+C to its program @lo
   await write(sorting, 'b\nä\na\n\x04');
   await sorted.end();
   expect(sorted.text()).toBe('ready\r\na\r\nb\r\nä\r\nsorted\r\n');
-  const waiting = await inTerminal(
-    programs,
-    shell,
-    `trap 'echo interrupted; exit 6' INT; echo ready; while :; do sleep 0.1; done`,
-  );
+  const trap = `trap 'echo interrupted; exit 6' INT; echo ready; while :; do sleep 0.1; done`;
+  const waiting = await inTerminal(programs, shell, trap);
   const interrupted = reading(programs.stdoutStream(shell.id, waiting));
   await interrupted.until('ready');
   await write(waiting, '\x03');
@@ -76,11 +67,7 @@ test('a terminal buffers up to 1 MiB of input that its program does not read @lo
   await programs.kill(shell.id, id, { signal: 'KILL' });
 });
 
-test('signals, timeouts and the end of the session end programs in terminals @long', async ({
-  client,
-  shell,
-  programs,
-}) => {
+test('signals, timeouts and the end of a session end terminals @long', async ({ client, shell, programs }) => {
   test.skip(process.platform !== 'linux', 'counts processes');
   const [killed, late, ignoring] = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
   const one = await inTerminal(programs, shell, `exec ${killed}`);
@@ -126,11 +113,6 @@ async function inTerminal(
   line: string,
   options: { rows?: number; cols?: number; timeout_sec?: number } = {},
 ): Promise<string> {
-  const started = await programs.spawn(id, {
-    command: 'sh',
-    args: ['-c', line],
-    allocate_tty: true,
-    ...options,
-  });
-  return started.process_id;
+  const command = { command: 'sh', args: ['-c', line], allocate_tty: true };
+  return (await programs.spawn(id, { ...command, ...options })).process_id;
 }

@@ -9,7 +9,7 @@ import { commandLine, processesWith } from '../../support/processes/processes.ts
 import { startSession } from '../../support/service/profiles.ts';
 import { credentials, custom, password, test, username } from '../../support/service/proxies.ts';
 
-test("a browser connects through its session's proxy with credentials, and directly to this machine @long", async ({
+test('a browser uses its proxy with credentials, but not to this machine @long', async ({
   client,
   guarded,
   call,
@@ -29,18 +29,14 @@ test("a browser connects through its session's proxy with credentials, and direc
       async () => await (await fetch('/form', { method: 'POST', body: 'x'.repeat(100_000) })).text(),
     );
     expect(posted).toContain('POST');
-    const echo = await page.evaluate(
-      async () =>
-        await new Promise((resolve) => {
-          const socket = new WebSocket('ws://shop.example/socket');
-          socket.addEventListener('open', () => socket.send('hello'));
-          socket.addEventListener('message', ({ data }) => resolve(data));
-        }),
-    );
-    expect(echo).toBe('echo of hello');
-    expect(guarded.requests).toEqual(
-      expect.arrayContaining(['GET http://shop.example/', 'POST http://shop.example/form', 'CONNECT shop.example:80']),
-    );
+    const echo = page.waitForEvent('websocket').then((socket) => socket.waitForEvent('framereceived'));
+    await page.evaluate(() => {
+      const socket = new WebSocket('ws://shop.example/socket');
+      socket.addEventListener('open', () => socket.send('hello'));
+    });
+    expect((await echo).payload).toBe('echo of hello');
+    const asked = ['GET http://shop.example/', 'POST http://shop.example/form', 'CONNECT shop.example:80'];
+    expect(guarded.requests).toEqual(expect.arrayContaining(asked));
     const reaches = async (host: string) =>
       await page.evaluate(async (url) => await fetch(url, { mode: 'no-cors' }).then(() => true, () => false), `http://${host}/`); // prettier-ignore
     const hosts = ['inside.example', 'direct.example', 'deep.inside.example'];

@@ -1,5 +1,4 @@
 import { chromium, expect } from '@playwright/test';
-import { createClient } from '../../../src/client/index.ts';
 import type { TelemetryEvent } from '../../../src/contract/telemetry.ts';
 import { openStream } from '../../support/http/event-streams.ts';
 import { test } from '../../support/service/service.ts';
@@ -7,8 +6,10 @@ import { test } from '../../support/service/service.ts';
 const on = { enabled: true };
 const content = `<!doctype html><title>shop</title><body style="height: 5000px"><h1 id="largest">A large heading of the shop</h1>`;
 
-test('events of layout, scrolling and a restarted browser have the documented data @long', async ({ service }) => {
-  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+test('events of layout, scrolling and a restarted browser have the documented data @long', async ({
+  service,
+  client,
+}) => {
   const { session_id: id, cdp_ws_url } = await client.browsers.create({
     headless: true,
     telemetry: { browser: { page: on, interaction: on } },

@@ -16,7 +16,7 @@ const event = (text: string) => ({
   data: { text },
 });
 
-test('the telemetry log keeps the last events within its limits, and reports lost ones as a gap', async () => {
+test('the telemetry log keeps the last events within its limits, and its followers end with their signal', async () => {
   const log = new TelemetryLog();
   const slow = log.follow(0, new AbortController().signal);
   log.add(event('first'));
@@ -34,27 +34,15 @@ test('the telemetry log keeps the last events within its limits, and reports los
   let last = 0;
   for await (const { seq } of slow) last = seq;
   expect(last).toBe(20_301);
-});
 
-test('followers of the telemetry log end when their signal aborts, also while they wait', async () => {
-  const log = new TelemetryLog();
+  const empty = new TelemetryLog();
   const leaving = new AbortController();
-  const waiting = log.follow(0, leaving.signal).next();
+  const waiting = empty.follow(0, leaving.signal).next();
   leaving.abort();
   expect(await waiting).toEqual({ done: true, value: undefined });
 });
 
-test('the telemetry log cuts long texts, and drops large data', () => {
-  expect(cut({ a: 'x'.repeat(20_000), b: { c: 1 } })).toEqual({
-    data: { a: 'x'.repeat(16_384), b: { c: 1 } },
-    truncated: true,
-  });
-  const large = cut({ id: 7, list: Array.from({ length: 100 }, () => 'y'.repeat(5000)) });
-  expect(large).toEqual({ data: { id: 7 }, truncated: true });
-  expect(cut({ a: [1, null] })).toEqual({ data: { a: [1, null] } });
-});
-
-test('the telemetry log chooses categories as the hosted service does', () => {
+test('the telemetry log chooses categories as the hosted service does, and cuts long texts', () => {
   const on = { enabled: true };
   const off = { enabled: false };
   for (const [wanted, expected, before] of [
@@ -69,6 +57,14 @@ test('the telemetry log chooses categories as the hosted service does', () => {
     [{ browser: { console: off } }, [], ['console']],
   ] as const)
     expect(requestedCategories(wanted, before && [...before]), JSON.stringify(wanted)).toEqual(expected);
+
+  expect(cut({ a: 'x'.repeat(20_000), b: { c: 1 } })).toEqual({
+    data: { a: 'x'.repeat(16_384), b: { c: 1 } },
+    truncated: true,
+  });
+  const large = cut({ id: 7, list: Array.from({ length: 100 }, () => 'y'.repeat(5000)) });
+  expect(large).toEqual({ data: { id: 7 }, truncated: true });
+  expect(cut({ a: [1, null] })).toEqual({ data: { a: [1, null] } });
 });
 
 test('the telemetry log cuts off a listener that reads nothing, without delaying others @long', async ({ service }) => {

@@ -1,6 +1,5 @@
 import { chromium, expect, type Page } from '@playwright/test';
-import Kernel from '@onkernel/sdk';
-import { createClient, type Client } from '../../../src/client/index.ts';
+import { createClient } from '../../../src/client/index.ts';
 import type { TelemetryEvent } from '../../../src/contract/telemetry.ts';
 import { openStream } from '../../support/http/event-streams.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
@@ -10,14 +9,8 @@ import { canSeparate, startSeparateService } from '../../support/processes/separ
 import { test as base } from '../../support/service/service.ts';
 
 type Session = { session_id: string; cdp_ws_url: string };
-type Fixtures = { client: Client; kernel: Kernel; site: string };
 
-const test = base.extend<Fixtures>({
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    await use(client);
-  },
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey, maxRetries: 0 })),
+const test = base.extend<{ site: string }>({
   site: async ({}, use) => {
     await using site = await serve((request, response) => {
       const isData = request.url === '/data';
@@ -39,7 +32,11 @@ async function pageOf(session: Session): Promise<Page> {
 const texts = (events: TelemetryEvent[]) =>
   events.filter(({ event }) => event.type === 'console_log').map(({ event }) => String(event.data?.['text']));
 
-test('telemetry captures console, network, pages and input, without secrets', async ({ service, client, site }) => {
+test('telemetry captures console, network, pages and input, without secrets or made-up events', async ({
+  service,
+  client,
+  site,
+}) => {
   const telemetry = { browser: { console: on, network: on, page: on, interaction: on, screenshot: on } };
   const session = await client.browsers.create({ headless: true, telemetry });
   expect(Object.keys((session.telemetry as { browser: object }).browser)).toEqual(
@@ -70,9 +67,8 @@ test('telemetry captures console, network, pages and input, without secrets', as
   expect(seen('console_log')).toMatchObject([
     { level: 'log', text: 'hello', args: ['hello', 'Object'], target_type: 'page' },
   ]);
-  await expect
-    .poll(() => seen('console_error').map((data) => data?.['text']))
-    .toEqual(['broken', expect.stringContaining('Error: uncaught')]);
+  const errors = () => seen('console_error').map((data) => data?.['text']);
+  await expect.poll(errors).toEqual(['broken', expect.stringContaining('Error: uncaught')]);
   expect(seen('interaction_click')).toMatchObject([{ selector: '#buy', tag: 'button', text: 'Buy', url: `${site}/` }]);
   const request = seen('network_request').find((data) => data?.['url'] === `${site}/data`);
   const headers = { 'x-own': '1', authorization: '[redacted]' };
@@ -81,10 +77,19 @@ test('telemetry captures console, network, pages and input, without secrets', as
   expect(response).toMatchObject({ status: 200, mime_type: 'application/json', body: '{"a":1}' });
   await service.call('POST', `/browsers/${session.session_id}/computer/get_mouse_position`);
   await expect.poll(() => seen('api_call')).toMatchObject([{ operation_id: 'getMousePosition', status: 200 }]);
+
+  // A client may call telemetry's own function.
+  const cdp = await page.context().newCDPSession(page);
+  await cdp.send('Runtime.addBinding', { name: 'tellInteraction' });
+  for (const text of ['x', 'null', '{"type":"interaction_click"}'])
+    await page.evaluate(`tellInteraction(${JSON.stringify(text)})`);
+  await page.evaluate(() => console.log('goes on'));
+  await expect.poll(() => texts(stream.events)).toEqual(['hello', 'goes on']);
+  expect(seen('interaction_click')).toHaveLength(1);
+
   await page.context().browser()!.close();
-  await expect
-    .poll(() => seen('cdp_disconnect'))
-    .toMatchObject([{ reason: 'client_close', message_count: expect.any(Number) }]);
+  const disconnected = [{ reason: 'client_close', message_count: expect.any(Number) }];
+  await expect.poll(() => seen('cdp_disconnect')).toMatchObject(disconnected);
   expect(JSON.stringify(stream.events)).not.toMatch(/Bearer secret|secret=1|"key":"Q"/);
   expect(stream.events.map(({ seq }) => seq)).toEqual(stream.events.map((_, index) => index + stream.events[0]!.seq));
   const kinds = new Set(stream.events.map(({ event }) => `${event.category} ${event.source.kind}`));
@@ -92,24 +97,6 @@ test('telemetry captures console, network, pages and input, without secrets', as
   expect(kinds).toContain('console cdp');
   await client.browsers.deleteByID(session.session_id);
   await stream.ended;
-});
-
-test('telemetry ignores calls of its own function by a client', async ({ service, client, site }) => {
-  const telemetry = { browser: { console: on, interaction: on } };
-  const session = await client.browsers.create({ headless: true, telemetry });
-  const stream = await openStream<TelemetryEvent>(service, `/browsers/${session.session_id}/telemetry/stream`);
-  const page = await pageOf(session);
-  await page.goto(site);
-  const cdp = await page.context().newCDPSession(page);
-  await cdp.send('Runtime.addBinding', { name: 'tellInteraction' });
-  for (const text of ['x', 'null', '{"type":"interaction_click"}'])
-    await page.evaluate(
-      (text) => (globalThis as unknown as { tellInteraction(text: string): void }).tellInteraction(text),
-      text,
-    );
-  await page.evaluate(() => console.log('goes on'));
-  await expect.poll(() => JSON.stringify(stream.events)).toContain('goes on');
-  expect(JSON.stringify(stream.events)).not.toContain('interaction_click');
 });
 
 test('telemetry is off unless requested, and can change while the session runs', async ({ client, kernel }) => {
@@ -146,7 +133,11 @@ test('telemetry is off unless requested, and can change while the session runs',
   await page.context().browser()!.close();
 });
 
-test('a telemetry stream resumes after a given event, and lists have pages', async ({ service, kernel, client }) => {
+test('a telemetry stream resumes after a given event, lists have pages, and both end with the lease', async ({
+  service,
+  kernel,
+  client,
+}) => {
   const session = await kernel.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const { session_id: id } = session;
   const page = await pageOf(session);
@@ -201,24 +192,18 @@ test('a telemetry stream resumes after a given event, and lists have pages', asy
   expect(await all({ until: '5m' })).toEqual([]);
   expect(texts(await all({ since: '1h' }))).toEqual(expected);
   await expect(all({ order: 'desc', since: '5m' })).rejects.toMatchObject({ status: 400 });
-  await page.context().browser()!.close();
-  await kernel.browsers.deleteByID(id);
-  expect(texts(await all())).toEqual(expected);
-});
 
-test('the next lease sees no telemetry of the former one, and HEAD opens no stream', async ({ service, client }) => {
-  const { session_id: id } = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const path = `/browsers/${id}/telemetry`;
   const stream = await openStream<TelemetryEvent>(service, `${path}/stream`);
   await service.call('POST', `/browsers/${id}/computer/get_mouse_position`);
   await expect.poll(() => stream.events.length).toBe(1);
   const next = await client.browsers.handOver(id);
   await stream.ended;
-  expect((await service.call('GET', `${path}/events`)).body).toEqual([]);
-  const page = await pageOf(next);
-  await page.evaluate(() => console.log('next'));
-  await expect.poll(async () => texts((await service.call('GET', `${path}/events`)).body)).toEqual(['next']);
-  await page.context().browser()!.close();
+  expect(await all()).toEqual([]);
+  const nextPage = await pageOf(next);
+  await nextPage.evaluate(() => console.log('next'));
+  await expect.poll(async () => texts(await all())).toEqual(['next']);
+  await nextPage.context().browser()!.close();
   const headers = { 'last-event-id': 'no number' };
   for (let sent = 0; sent < 21; sent++)
     expect((await service.call('HEAD', `${path}/stream`, undefined, headers)).status).toBe(200);
@@ -226,6 +211,8 @@ test('the next lease sees no telemetry of the former one, and HEAD opens no stre
   const streams = await Promise.all(open);
   expect((await service.call('GET', `${path}/stream`)).status).toBe(429);
   for (const { close } of streams) close();
+  await kernel.browsers.deleteByID(id);
+  expect(texts(await all())).toEqual(['next']);
 });
 
 test("a pool's telemetry settings apply to each lease, unless an acquire chooses others @long", async ({ client }) => {

@@ -3,6 +3,7 @@ import { hostname } from 'node:os';
 import type { TLSSocket } from 'node:tls';
 import { chromium, expect, type Browser, type Page } from '@playwright/test';
 import { TunnelClient, type TunnelOptions } from '../../../src/tunnel/tunnel-client.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { certificate, HttpProxy, privateKey } from '../../support/http/http-proxy.ts';
 import { serve } from '../../support/http/serve.ts';
@@ -86,16 +87,8 @@ test.describe('with --block-loopback', () => {
     const page = await remote.newPage();
     await page.goto(app.url);
     // The machine's own name resolves to a loopback address, too, or to another one of its addresses.
-    const hosts = [
-      'localhost',
-      '127.0.0.1',
-      '[::1]',
-      '0.0.0.0',
-      '2130706433',
-      'deep.localhost',
-      hostname().toLowerCase(),
-    ];
-    for (const host of hosts)
+    const hosts = ['localhost', '127.0.0.1', '[::1]', '0.0.0.0', '2130706433', 'deep.localhost'];
+    for (const host of [...hosts, hostname().toLowerCase()])
       await attempt(page, [`http://${host}:${hidden.port}/`, redirectTo(`http://${host}:${hidden.port}/`)]);
     // Other names of the exposed port are not exposed.
     await attempt(page, [`http://127.0.0.1:${app.port}/not-exposed`]);
@@ -172,8 +165,19 @@ test('contexts with a proxy use it for hosts that no tunnel exposes', async ({ a
   expect(proxy.requests).toEqual(expect.arrayContaining(['GET http://shop.example/', 'CONNECT shop.example:80']));
   expect(proxy.requests.filter((asked) => asked.includes(`localhost:${app.port}`))).toEqual([]);
 
+  // A session may have any number of contexts with different proxies, but 64 at a time.
+  const open = async (servers: string[]) => {
+    for (const server of servers) await (await remote.newContext({ proxy: { server } })).close();
+  };
+  const ports = Array.from({ length: isLong ? 70 : 33 }, (_, index) => index + 1);
+  // As Playwright's own proxies for client certificates.
+  await open(ports.map((port) => `socks5://127.0.0.1:${port}`));
   const page = await pageVia({ server: `socks5://localhost:${socks.port}` });
   expect(new Set(socks.requests)).toEqual(new Set(['shop.example:80']));
+  await open(ports.map((port) => `http://proxy.example:${port}`));
+  // The context that is open keeps its proxy.
+  await page.goto('http://shop.example/');
+  expect(await page.title()).toBe('shop.example');
   await socks[Symbol.asyncDispose]();
   expect((await page.goto('http://other.example/'))?.status()).toBe(502);
   expect(await page.textContent('body')).toContain('ECONNREFUSED');
@@ -207,12 +211,7 @@ for (const transport of ['cdp', 'playwright'] as const)
     await browser.close();
   });
 
-test('the default context uses the tunnel, also after the load of a profile @long', async ({
-  app,
-  tunnel,
-  session,
-  call,
-}) => {
+test('the default context uses the tunnel, also with a profile @long', async ({ app, tunnel, session, call }) => {
   await call('POST', '/profiles', { name: 'ada' });
   const asking = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
   const opened = [await tunnel('<loopback>'), await tunnel('<loopback>', asking)];
@@ -227,13 +226,17 @@ test('the default context uses the tunnel, also after the load of a profile @lon
   for (const page of pages) await expect.poll(async () => (await page.goto(app.url))?.status()).toBe(502);
 });
 
+const isRoot = process.getuid?.() === 0;
+
 for (const sessionUids of [undefined, false] as const)
   test.describe(sessionUids === false ? 'without a user id per session' : 'with a user id per session', () => {
     test.skip(process.platform !== 'linux', 'the owner of a connection is known on Linux only');
     test.use({ serviceOptions: sessionUids === false ? { sessionUids } : {} });
 
-    test("a browser can't use the tunnel of another session", async ({ app, call }) => {
-      test.skip(sessionUids === undefined && process.getuid?.() !== 0, 'only root can give sessions user ids');
+    // The quick form is the one that this machine can run in any case.
+    const tag = sessionUids === false && isRoot ? ['@long'] : [];
+    test("a browser can't use the tunnel of another session", { tag }, async ({ app, call }) => {
+      test.skip(sessionUids === undefined && !isRoot, 'only root can give sessions user ids');
       const owner = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
       const stranger = (await startSession(call, { headless: true })) as Tunneled;
       const opened = await openTunnel(owner.tunnel_ws_url, '<loopback>');

@@ -93,6 +93,11 @@ export async function seen(ours: Page, ...types: string[]): Promise<SeenEvent[]>
   return events.filter(({ type, x, y }) => types.includes(type) && !(type.endsWith('move') && x === 0 && y === 0));
 }
 
+/** Some fields of events, such as `mousedown 330 1`. */
+export function told(events: SeenEvent[], ...fields: (keyof SeenEvent)[]): string[] {
+  return events.map((event) => fields.map((field) => String(event[field])).join(' '));
+}
+
 export async function forget(ours: Page): Promise<void> {
   await ours.evaluate('seenEvents.length = 0');
 }
