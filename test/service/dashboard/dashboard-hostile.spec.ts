@@ -20,14 +20,15 @@ const test = mergeTests(dashboardTest, appsTest).extend<{ site: string }>({
 
 const acquire = { acquire_timeout_seconds: 60 };
 
-/** Shows a view, or a dialog over it, and checks it in light and dark, on a desk and on a phone. */
+/** Checks a view, or a dialog over it, in light and dark, on a desk and on a phone. */
 async function expectSound(page: Page): Promise<void> {
+  await expectAccessible(page);
   await expectNoOverflow(page);
   await expectAccessible(page);
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-test('titles, URLs and tags with markup or scripts run nothing and break no layout of the dashboard @long', async ({
+test('titles, URLs and tags with markup or scripts run nothing and break no layout @long', async ({
   open,
   client,
   site,
@@ -60,12 +61,11 @@ test('titles, URLs and tags with markup or scripts run nothing and break no layo
     await expect(page.getByRole('heading', { level: 1, name: view, exact: false })).toBeVisible();
     await expectSound(page);
   }
-  await page.getByRole('button', { name: 'Resize…' }).click();
-  await expectSound(page);
-  await page.keyboard.press('Escape');
-  await page.getByRole('button', { name: 'Flush…' }).click();
-  await expectSound(page);
-  await page.keyboard.press('Escape');
+  for (const name of ['Resize…', 'Flush…']) {
+    await page.getByRole('button', { name }).click();
+    await expectSound(page);
+    await page.keyboard.press('Escape');
+  }
 
   for (const id of [session.session_id, single]) {
     await page.goto(`${service.url}/#leases?session=${id}`);
@@ -126,7 +126,8 @@ test('hostile names run nothing and break no layout of lists, dialogs, confirmat
   await recording.browser.close();
   await page.goto(`${service.url}/#keys`);
   const dialog = page.getByRole('dialog');
-  const close = async () => {
+  const expectSoundDialog = async () => {
+    await expectSound(page);
     await page.keyboard.press('Escape');
     await expect(dialog).toHaveCount(0);
   };
@@ -136,26 +137,21 @@ test('hostile names run nothing and break no layout of lists, dialogs, confirmat
   await dialog.getByLabel('Name').fill(name);
   await dialog.getByRole('button', { name: 'Create' }).click();
   await expect(dialog.getByLabel('Key', { exact: true })).toBeVisible();
-  await expectSound(page);
-  await close();
+  await expectSoundDialog();
   const own = rowsOf(page).filter({ hasText: 'onerror' }).first();
-  await own.getByRole('button', { name: 'Rotate' }).click();
-  await expectSound(page);
-  await close();
-  await own.getByRole('button', { name: 'Delete' }).click();
-  await expectSound(page);
-  await close();
+  for (const name of ['Rotate', 'Delete']) {
+    await own.getByRole('button', { name }).click();
+    await expectSoundDialog();
+  }
 
   await page.goto(`${service.url}/#profiles`);
   await page.getByRole('button', { name: /^Delete x/ }).click();
-  await expectSound(page);
-  await close();
+  await expectSoundDialog();
 
   await page.goto(`${service.url}/#logins`);
   await page.getByRole('button', { name: `Log in to ${site.domain}` }).click();
   await expect(dialog.getByRole('link', { name: 'Open the login' })).toBeVisible();
-  await expectSound(page);
-  await close();
+  await expectSoundDialog();
 
   await page.goto(`${service.url}/#apps?tab=invocations`);
   await page.getByRole('link', { name: 'fail' }).click();

@@ -29,14 +29,12 @@ test('Replays: finds a recording by its title, and opens its player @long', asyn
   await expect(page).toHaveURL(/#replays\?q=a\+BOOK$/);
   await page.reload();
   await expect(rows(page)).toHaveCount(1);
-  const [player] = await Promise.all([
-    context.waitForEvent('page'),
-    page.getByRole('link', { name: 'Buys a book' }).click(),
-  ]);
+  const opened = context.waitForEvent('page');
+  await page.getByRole('link', { name: 'Buys a book' }).click();
+  const player = await opened;
   await player.getByRole('button', { name: 'Pays' }).click();
-  await expect
-    .poll(() => player.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime))
-    .toBeGreaterThan(0);
+  const video = player.getByLabel('Recording');
+  await expect.poll(() => video.evaluate((element: HTMLVideoElement) => element.currentTime)).toBeGreaterThan(0);
   await page.getByLabel('Search by test title or session').fill('nothing');
   await expect(page.getByText('No replay has this text')).toBeVisible();
   await Promise.all([recording.browser.close(), other.browser.close()]);
@@ -53,10 +51,9 @@ test('Profiles: shows size and last use, downloads and deletes a profile', async
   await expect(ann).toContainText(/\d s ago/);
   await expect(rows(page).filter({ hasText: 'empty' })).toContainText('Never');
   await expect(page.getByRole('button', { name: 'Download empty' })).toBeDisabled();
-  const [download] = await Promise.all([
-    page.waitForEvent('download'),
-    page.getByRole('button', { name: 'Download ann' }).click(),
-  ]);
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('button', { name: 'Download ann' }).click();
+  const download = await downloading;
   expect(download.suggestedFilename()).toBe('ann.tar.zst');
   await extract(createReadStream(await download.path()), testInfo.outputPath('ann'));
   await page.getByRole('button', { name: 'Delete ann' }).click();
@@ -94,10 +91,9 @@ test('Logins: shows state and next check, and opens the hosted login @long', asy
   const carol = rows(page).filter({ hasText: 'Profile carol' });
   await expect(carol).toContainText('Needs a login');
   await carol.getByRole('button', { name: `Log in to ${site.domain}` }).click();
-  const [login] = await Promise.all([
-    context.waitForEvent('page'),
-    page.getByRole('dialog').getByRole('link', { name: 'Open the login' }).click(),
-  ]);
+  const opened = context.waitForEvent('page');
+  await page.getByRole('dialog').getByRole('link', { name: 'Open the login' }).click();
+  const login = await opened;
   await page.getByRole('dialog').getByRole('button', { name: 'Close' }).click();
   await expect(carol.getByRole('button', { name: 'Log in to' })).toBeDisabled();
   await login.getByLabel('User name').fill('carol');

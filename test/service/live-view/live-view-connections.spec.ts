@@ -13,13 +13,20 @@ test('closes when its lease is given back, and its link stops working', async ({
   await expectEnded(viewer, link);
 });
 
-test('reconnects after a lost connection, without answers, and after a long time without changes @long', async ({
-  page,
-  openPage,
-  view,
-  sockets,
-  session,
-}) => {
+test('detects an open connection that is dead, and reconnects @long', async ({ page, url, link, openPage }) => {
+  await using proxy = await FaultProxy.start(url);
+  await openPage();
+  await page.clock.install();
+  await page.goto(link.replace(url, proxy.url));
+  const status = page.getByRole('status');
+  await expect(status).toHaveText('Live');
+  proxy.silenceWebSockets();
+  await page.clock.fastForward('00:15');
+  await expect(status).toHaveText('The connection is lost; trying again.');
+  await expect(status).toHaveText('Live');
+});
+
+test('reconnects after a lost connection or no answers @long', async ({ page, openPage, view, sockets, session }) => {
   await openPage();
   await page.clock.install();
   const status = (await view()).getByRole('status');
@@ -38,19 +45,6 @@ test('reconnects after a lost connection, without answers, and after a long time
   sockets.close();
   await session.end();
   await expect(status).toContainText('Ended');
-});
-
-test('detects an open connection that is dead, and reconnects @long', async ({ page, url, link, openPage }) => {
-  await using proxy = await FaultProxy.start(url);
-  await openPage();
-  await page.clock.install();
-  await page.goto(link.replace(url, proxy.url));
-  const status = page.getByRole('status');
-  await expect(status).toHaveText('Live');
-  proxy.silenceWebSockets();
-  await page.clock.fastForward('00:15');
-  await expect(status).toHaveText('The connection is lost; trying again.');
-  await expect(status).toHaveText('Live');
 });
 
 test.describe('under a clock that the test moves', () => {

@@ -4,19 +4,22 @@ import { WebSocket } from 'ws';
 import { testTag, testTagOf } from '../../../src/contract/lease-tags.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { lowestContrast } from '../../support/views/contrast.ts';
-import {
-  clickAt,
-  eventsOf,
-  expectEnded,
-  middle,
-  nextPicture,
-  pointAt,
-  recorder,
-  socketOf,
-  test,
-} from '../../support/views/live-view.ts';
+import { clickAt, eventsOf, expectEnded, middle, nextPicture } from '../../support/views/live-view.ts';
+import { pointAt, recorder, socketOf, test } from '../../support/views/live-view.ts';
 
-test('shows the page in view, the next page, and the end of the session', async ({ page, session, link, openPage }) => {
+test('opens for the right token, and shows the page in view', async ({ page, url, session, link, openPage, view }) => {
+  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.lease.token}`, `?jwt=${session.id}.`]) {
+    expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
+    await expect(page.getByRole('heading')).toHaveText('There is no such live view');
+    const socket = new WebSocket(socketOf(`${url}/browser/live${query || '?'}`));
+    const [, response] = await once(
+      socket.on('error', () => {}),
+      'unexpected-response',
+    );
+    expect((response as { statusCode: number }).statusCode).toBe(401);
+    socket.terminate();
+  }
+
   await page.goto(link);
   await expect(page.getByRole('status')).toHaveText('Connected. The session shows no page yet.');
   const ours = await openPage();
@@ -28,27 +31,19 @@ test('shows the page in view, the next page, and the end of the session', async 
   await expect.poll(() => middle(page)).toBe('100');
   const size = () => page.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => [width, height]);
   await expect.poll(size).toEqual([400, 600]);
+
+  // The view allows only frames of its own origin, such as the hosted login.
+  await page.goto(new URL('/browser/live', link).href);
+  await page.setContent(`<iframe src="${link}"></iframe>`);
+  await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live');
+  await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
+
+  await view();
   await session.end();
   await expectEnded(page, link);
 });
 
-test('reports that the last page was closed, and shows the next one @long', async ({ openPage, view }) => {
-  const ours = await openPage();
-  const viewer = await view();
-  await expect.poll(() => middle(viewer)).toBe('010');
-  await ours.close();
-  await expect(viewer.getByRole('status')).toHaveText('Connected. The session shows no page any more.');
-  expect(await middle(viewer)).toBe('000');
-  await openPage();
-  await expect(viewer.getByRole('status')).toHaveText('Live');
-  await expect.poll(() => middle(viewer)).toBe('010');
-});
-
-test('labels its controls, keeps its content policy, and fits into the window @long', async ({
-  page,
-  openPage,
-  view,
-}) => {
+test('labels its controls, keeps its policy, and fits into the window @long', async ({ page, openPage, view }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -88,7 +83,11 @@ test('labels its controls, keeps its content policy, and fits into the window @l
   expect(complaints).toEqual([]);
 });
 
-test('shows pool, session, test and page URL, and updates them @long', async ({ session, openPage, view }) => {
+test('shows pool, session, test and page URL, until the last page is closed @long', async ({
+  session,
+  openPage,
+  view,
+}) => {
   session.lease.pool = { id: 'id-of-ci', name: 'ci' };
   session.lease.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
   const ours = await openPage();
@@ -102,6 +101,13 @@ test('shows pool, session, test and page URL, and updates them @long', async ({ 
   await expect(fact('Page')).toHaveText('data:text/html,second');
   session.lease.tags = { [testTag]: 'next test' };
   await expect(viewer.getByRole('heading')).toHaveText('next test', { timeout: 10_000 });
+
+  await ours.close();
+  await expect(viewer.getByRole('status')).toHaveText('Connected. The session shows no page any more.');
+  expect(await middle(viewer)).toBe('000');
+  await openPage();
+  await expect(viewer.getByRole('status')).toHaveText('Live');
+  await expect.poll(() => middle(viewer)).toBe('010');
 });
 
 test('the live view ends the session after a confirmation @long', async ({ session, openPage, view }) => {
@@ -119,27 +125,7 @@ test('the live view ends the session after a confirmation @long', async ({ sessi
   await expect(viewer.getByRole('button', { name: 'End session' })).toHaveCount(0);
 });
 
-test('opens for no wrong token, and hides "End session" in a frame', async ({ page, url, session, link, openPage }) => {
-  for (const query of ['', '?jwt=', '?jwt=wrong', `?jwt=${session.lease.token}`, `?jwt=${session.id}.`]) {
-    expect((await page.goto(`${url}/browser/live${query}`))!.status()).toBe(404);
-    await expect(page.getByRole('heading')).toHaveText('There is no such live view');
-    const socket = new WebSocket(socketOf(`${url}/browser/live${query || '?'}`));
-    const [, response] = await once(
-      socket.on('error', () => {}),
-      'unexpected-response',
-    );
-    expect((response as { statusCode: number }).statusCode).toBe(401);
-    socket.terminate();
-  }
-  await openPage();
-  // The view allows only frames of its own origin, such as the hosted login.
-  await page.goto(new URL('/browser/live', link).href);
-  await page.setContent(`<iframe src="${link}"></iframe>`);
-  await expect(page.frameLocator('iframe').getByRole('status')).toHaveText('Live');
-  await expect(page.frameLocator('iframe').getByRole('button', { name: 'End session' })).toBeHidden();
-});
-
-test('moves, clicks, drags and scrolls at the pointer, and holds several buttons', async ({ openPage, view }) => {
+test('sends the pointer, several buttons, the wheel and keys until Shift+Escape', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const { x, y } = await pointAt(viewer, 0.5, 0.5);
@@ -180,6 +166,31 @@ test('moves, clicks, drags and scrolls at the pointer, and holds several buttons
   await viewer.mouse.move(x, y);
   await viewer.mouse.wheel(0, 400);
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
+
+  await ours.setContent(recorder);
+  // The first stop is the button that ends the session.
+  await viewer.keyboard.press('Tab');
+  await viewer.keyboard.press('Tab');
+  await expect(viewer.getByRole('textbox')).toBeFocused();
+  await viewer.keyboard.down('a');
+  await viewer.keyboard.press('Shift+Escape');
+  await expect(viewer.getByRole('textbox')).not.toBeFocused();
+  await expect.poll(async () => (await eventsOf(ours, 'keyup')).map(({ key }) => key)).toContain('a');
+  const before = await eventsOf(ours, 'keydown');
+  expect(before.map(({ key }) => key)).not.toContain('Escape');
+  await viewer.keyboard.press('b');
+  // The session gets input in order.
+  await clickAt(viewer, 0.5, 0.5);
+  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
+  expect(await eventsOf(ours, 'keydown')).toEqual(before);
+
+  const phone = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
+  const isHigh = () => viewer.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => height > width);
+  await expect.poll(isHigh).toBe(true);
+  await clickAt(viewer, 0.5, 0.5);
+  await expect.poll(() => eventsOf(phone, 'click')).toHaveLength(1);
+  const [hit] = await eventsOf(phone, 'click');
+  expect(Math.abs(hit!.x / (await phone.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
 });
 
 test('sends back and forward buttons to the session only @long', async ({ page, openPage, view }) => {
@@ -201,7 +212,7 @@ test('sends back and forward buttons to the session only @long', async ({ page, 
   await expect(viewer.getByRole('status')).toHaveText('Live');
 });
 
-test('the live view types, pastes and composes text in the page @long', async ({ openPage, view }) => {
+test('types, pastes and composes text, and no shortcuts with Alt @long', async ({ openPage, view }) => {
   const ours = await openPage();
   const viewer = await view();
   const field = ours.locator('input').first();
@@ -222,12 +233,9 @@ test('the live view types, pastes and composes text in the page @long', async ({
   await expect(ours.locator('input').nth(1)).toBeFocused();
   const shortcuts = (await eventsOf(ours, 'keydown')).filter(({ ctrlKey, key }) => ctrlKey && key !== 'Control');
   expect(shortcuts.map(({ key }) => key)).toEqual(['A']);
-});
 
-test('types characters of AltGr and Option, and none for shortcuts with Alt @long', async ({ openPage, view }) => {
-  const ours = await openPage();
-  const viewer = await view();
   await clickAt(viewer, 120 / 1280, 110 / 720);
+  await field.fill('');
   await viewer.evaluate(() => {
     for (const init of [
       { key: '@', code: 'KeyQ', ctrlKey: true, altKey: true, modifierAltGraph: true },
@@ -238,36 +246,7 @@ test('types characters of AltGr and Option, and none for shortcuts with Alt @lon
       document.activeElement!.dispatchEvent(new KeyboardEvent('keydown', { cancelable: true, ...init }));
     }
   });
-  await expect(ours.locator('input').first()).toHaveValue('@€.');
-});
-
-test('Shift+Escape releases all keys, and a click hits its point of a wide phone page', async ({ openPage, view }) => {
-  const ours = await openPage();
-  const viewer = await view();
-  // The first stop is the button that ends the session.
-  await viewer.keyboard.press('Tab');
-  await viewer.keyboard.press('Tab');
-  await expect(viewer.getByRole('textbox')).toBeFocused();
-  await viewer.keyboard.down('a');
-  await viewer.keyboard.press('Shift+Escape');
-  await expect(viewer.getByRole('textbox')).not.toBeFocused();
-  await expect.poll(async () => (await eventsOf(ours, 'keyup')).map(({ key }) => key)).toContain('a');
-  const before = await eventsOf(ours, 'keydown');
-  expect(before.map(({ key }) => key)).not.toContain('Escape');
-  await viewer.keyboard.press('b');
-  // The session gets input in order.
-  await clickAt(viewer, 0.5, 0.5);
-  await expect.poll(() => eventsOf(ours, 'click')).toHaveLength(1);
-  expect(await eventsOf(ours, 'keydown')).toEqual(before);
-
-  const phone = await openPage({ viewport: { width: 390, height: 844 }, isMobile: true, deviceScaleFactor: 3 });
-  await expect
-    .poll(() => viewer.locator('canvas').evaluate(({ width, height }: HTMLCanvasElement) => height > width))
-    .toBe(true);
-  await clickAt(viewer, 0.5, 0.5);
-  await expect.poll(() => eventsOf(phone, 'click')).toHaveLength(1);
-  const [click] = await eventsOf(phone, 'click');
-  expect(Math.abs(click!.x / (await phone.evaluate(() => innerWidth)) - 0.5)).toBeLessThan(0.01);
+  await expect(field).toHaveValue('@€.');
 });
 
 const mouse = { type: 'mouse', x: 0.5, y: 0.5, modifiers: 0 };

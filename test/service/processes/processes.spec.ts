@@ -49,16 +49,19 @@ test("runs programs in the session's home directory, and in the background", asy
   await expect(resized).rejects.toMatchObject({ status: 400, message: expect.stringContaining('no terminal') });
 });
 
-test('runs a program that a caller wrote into the session @long', async ({ client, shell: { id } }) => {
+test('runs own programs, up to 32 at once, and refuses what a session lacks @long', async ({
+  client,
+  shell,
+  programs,
+}) => {
+  const { id } = shell;
   const script = Buffer.from('#!/bin/sh\necho "$0 $1"\n');
   await client.browsers.fs.writeFile(id, script, { path: '/home/user/run', mode: '755' });
   for (const command of ['/home/user/run', './run']) {
     const { stdout_b64 } = await client.browsers.process.exec(id, { command, args: ['one'] });
     expect(decoded(stdout_b64)).toMatch(/home\/user\/run one\n$/);
   }
-});
 
-test('refuses programs, directories and users that a session lacks @long', async ({ shell: { id }, programs }) => {
   const refusals: [body: Parameters<typeof programs.exec>[1], status: number, message: RegExp][] = [
     [{ command: 'no-such-program' }, 400, /there is no program "no-such-program" in PATH. The service uses no shell/],
     [{ command: '/no/such' }, 400, /there is no program/],
@@ -77,15 +80,13 @@ test('refuses programs, directories and users that a session lacks @long', async
     });
   }
   await expect(programs.status(id, 'nothing')).rejects.toMatchObject({ status: 404 });
-});
 
-test('keeps the output of a program that ended before it had a reader @long', async ({ shell, programs }) => {
-  const processId = await shell.spawn('echo out; echo err >&2; exit 4');
-  await expect.poll(async () => (await programs.status(shell.id, processId)).state).toBe('exited');
-  const read = reading(programs.stdoutStream(shell.id, processId));
-  await read.end();
-  expect([read.text('stdout'), read.text('stderr')]).toEqual(['out\n', 'err\n']);
-  expect(read.events.at(-1)).toEqual({ event: 'exit', exit_code: 4 });
+  const ids = await Promise.all(Array.from({ length: 32 }, () => shell.spawn('read line')));
+  const tooMany = programs.exec(shell.id, { command: 'true' }, { maxRetries: 0 });
+  await expect(tooMany).rejects.toMatchObject({ status: 429, message: expect.stringContaining('32 processes') });
+  await programs.stdin(shell.id, ids[0]!, { data_b64: encoded('go\n') });
+  await reading(programs.stdoutStream(shell.id, ids[0]!)).end();
+  expect((await programs.exec(shell.id, { command: 'true' })).exit_code).toBe(0);
 });
 
 test('a timeout ends a process group, even if it ignores SIGTERM @long', async ({ shell, programs }) => {
@@ -105,7 +106,7 @@ test('a timeout ends a process group, even if it ignores SIGTERM @long', async (
   await expect.poll(async () => (await programs.status(id, spawned.process_id)).state).toBe('exited');
 });
 
-test('programs wait for their readers, and too much output ends an exec @long', async ({ shell, programs }) => {
+test('programs wait for their readers, and refuse more input than they read @long', async ({ shell, programs }) => {
   const processId = await shell.spawn("head -c 30000000 /dev/zero | tr '\\0' x; echo end");
   const read = reading(programs.stdoutStream(shell.id, processId));
   await read.end();
@@ -128,11 +129,16 @@ test('programs wait for their readers, and too much output ends an exec @long', 
     .toBe(true);
   await programs.kill(shell.id, flood, { signal: 'KILL' });
   await expect(programs.exec(shell.id, { command: 'yes' })).rejects.toMatchObject({ status: 413 });
-});
 
-test('refuses input beyond 1 MiB that a program does not read @long', async ({ shell, programs }) => {
-  const processId = await shell.spawn(uniqueSleep());
-  const write = () => programs.stdin(shell.id, processId, { data_b64: Buffer.alloc(700_000).toString('base64') });
+  const ended = await shell.spawn('echo out; echo err >&2; exit 4');
+  await expect.poll(async () => (await programs.status(shell.id, ended)).state).toBe('exited');
+  const late = reading(programs.stdoutStream(shell.id, ended));
+  await late.end();
+  expect([late.text('stdout'), late.text('stderr')]).toEqual(['out\n', 'err\n']);
+  expect(late.events.at(-1)).toEqual({ event: 'exit', exit_code: 4 });
+
+  const sleeping = await shell.spawn(uniqueSleep());
+  const write = () => programs.stdin(shell.id, sleeping, { data_b64: Buffer.alloc(700_000).toString('base64') });
   await write();
   await expect(write()).rejects.toMatchObject({ status: 409, message: expect.stringContaining('does not read') });
   const closed = await shell.spawn(`exec <&-; echo closed; ${uniqueSleep()}`);
@@ -143,13 +149,4 @@ test('refuses input beyond 1 MiB that a program does not read @long', async ({ s
       ({ message }: Error) => message,
     );
   await expect.poll(refused).toContain('closed its standard input');
-});
-
-test('a session runs 32 programs at once @long', async ({ shell, programs }) => {
-  const ids = await Promise.all(Array.from({ length: 32 }, () => shell.spawn('read line')));
-  const tooMany = programs.exec(shell.id, { command: 'true' }, { maxRetries: 0 });
-  await expect(tooMany).rejects.toMatchObject({ status: 429, message: expect.stringContaining('32 processes') });
-  await programs.stdin(shell.id, ids[0]!, { data_b64: encoded('go\n') });
-  await reading(programs.stdoutStream(shell.id, ids[0]!)).end();
-  expect((await programs.exec(shell.id, { command: 'true' })).exit_code).toBe(0);
 });

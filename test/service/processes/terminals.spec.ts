@@ -23,7 +23,10 @@ test('a program runs in a terminal of the given size, which can change', async (
   await expect(programs.resize(shell.id, id, { rows: 1, cols: 1 })).rejects.toMatchObject({ status: 409 });
 });
 
-test('a terminal keeps the output of an ended program until it is read @long', async ({ shell, programs }) => {
+test('a terminal keeps output until it is read, and passes input and Control+C on @long', async ({
+  shell,
+  programs,
+}) => {
   const id = await inTerminal(programs, shell, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo last; exit 3");
   // More than the service keeps: the program waits for its reader.
   const read = reading(programs.stdoutStream(shell.id, id));
@@ -34,9 +37,7 @@ test('a terminal keeps the output of an ended program until it is read @long', a
   expect(read.text().length + rest.text().length).toBe(3_000_000 + '\r\nlast\r\n'.length);
   expect(rest.text().slice(-8)).toBe('\r\nlast\r\n');
   expect(rest.events.at(-1)).toEqual({ event: 'exit', exit_code: 3 });
-});
 
-test('a terminal passes input, the end of input and Control+C to its program @long', async ({ shell, programs }) => {
   const write = (id: string, text: string) => programs.stdin(shell.id, id, { data_b64: encoded(text) });
   const sorting = await inTerminal(programs, shell, 'stty -echo; echo ready; sort; echo sorted');
   const sorted = reading(programs.stdoutStream(shell.id, sorting));
@@ -52,19 +53,18 @@ test('a terminal passes input, the end of input and Control+C to its program @lo
   await interrupted.end();
   expect(interrupted.text()).toContain('interrupted');
   expect(interrupted.events.at(-1)).toEqual({ event: 'exit', exit_code: 6 });
-});
 
-test('a terminal buffers up to 1 MiB of input that its program does not read @long', async ({ shell, programs }) => {
-  const id = await inTerminal(programs, shell, `stty raw -echo; echo ready; ${uniqueSleep()}`);
-  await reading(programs.stdoutStream(shell.id, id)).until('ready');
-  const write = () =>
-    programs.stdin(shell.id, id, { data_b64: Buffer.alloc(500_000, 'x').toString('base64') }).then(
+  // It buffers up to 1 MiB of input that its program does not read.
+  const asleep = await inTerminal(programs, shell, `stty raw -echo; echo ready; ${uniqueSleep()}`);
+  await reading(programs.stdoutStream(shell.id, asleep)).until('ready');
+  const fill = () =>
+    programs.stdin(shell.id, asleep, { data_b64: Buffer.alloc(500_000, 'x').toString('base64') }).then(
       () => 200,
       ({ status }: { status: number }) => status,
     );
-  await expect.poll(write).toBe(409);
+  await expect.poll(fill).toBe(409);
   // The terminal still takes signals.
-  await programs.kill(shell.id, id, { signal: 'KILL' });
+  await programs.kill(shell.id, asleep, { signal: 'KILL' });
 });
 
 test('signals, timeouts and the end of a session end terminals @long', async ({ client, shell, programs }) => {

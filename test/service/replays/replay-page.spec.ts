@@ -77,7 +77,11 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
 const currentTime = (page: Page) =>
   page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('plays and seeks, is not cached, sends no referrer, and runs only its own script', async ({ page, link }) => {
+test('plays and seeks, is not cached, sends no referrer, and runs only its own script', async ({
+  page,
+  replay,
+  link,
+}) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));
@@ -108,9 +112,7 @@ test('plays and seeks, is not cached, sends no referrer, and runs only its own s
     document.body.append(script);
   });
   await expect(page).not.toHaveTitle('ran');
-});
 
-test('the replay page shows title and date, and starts at the first failure', async ({ page, replay, link }) => {
   replay.title = 'shop.spec.ts › buys a <book>';
   replay.markers = [...replay.markers, { title: 'failed', at_ms: 10_000, failed: true }];
   await page.goto(link);
@@ -140,13 +142,8 @@ test("the replay page's video supports range requests", async ({ url, videos }) 
 
 test('the replay page gives the same answer for a wrong id, a wrong token and no token', async ({ page, url }) => {
   const texts: string[] = [];
-  for (const query of [
-    '?jwt=secret&replay_id=other',
-    '?jwt=wrong&replay_id=abc',
-    '?replay_id=abc',
-    '?jwt=secret',
-    '',
-  ]) {
+  const wrong = ['?jwt=secret&replay_id=other', '?jwt=wrong&replay_id=abc'];
+  for (const query of [...wrong, '?replay_id=abc', '?jwt=secret', '']) {
     expect((await page.goto(`${url}/browser/replays${query}`))!.status()).toBe(404);
     await expect(page.getByRole('heading')).toHaveText('There is no such replay');
     texts.push(await page.locator('body').innerText());
@@ -178,15 +175,11 @@ test('the replay page waits for a running recording, and shows the player @long'
   await expect.poll(() => loads).toBe(1);
 });
 
-for (const [what, meet] of [
-  ['is gone', (route: Route) => route.abort()],
-  ['does not answer', () => undefined],
+for (const [what, meet, tag] of [
+  ['is gone', (route: Route) => route.abort(), []],
+  ['does not answer', () => undefined, ['@long']],
 ] as const) {
-  test(`the waiting replay page says that the service ${what}, and keeps trying${what === 'is gone' ? '' : ' @long'}`, async ({
-    page,
-    replay,
-    link,
-  }) => {
+  test(`the waiting page says that the service ${what}`, { tag: [...tag] }, async ({ page, replay, link }) => {
     const { finishedAt } = replay;
     replay.finishedAt = undefined;
     await page.goto(link);
@@ -198,19 +191,12 @@ for (const [what, meet] of [
   });
 }
 
-test('says why a recording failed, and plays the pictures until then', async ({
-  page,
-  replay,
-  link,
-  videos,
-}, testInfo) => {
+test('says why a recording failed, and plays until then', async ({ page, replay, link, videos }, testInfo) => {
   replay.error = 'the disk on which the service keeps <replays> is full';
   const video = await stored(testInfo.outputPath('open'), videos.open);
   replay.video = async () => video;
   await page.goto(`${link}#t=7`);
-  await expect(
-    page.getByText('The recording broke off: the disk on which the service keeps <replays> is full.'),
-  ).toBeVisible();
+  await expect(page.getByText(`The recording broke off: ${replay.error}.`)).toBeVisible();
   await expect.poll(() => currentTime(page)).toBeCloseTo(7, 1);
 
   replay.error = 'the encoder ended';

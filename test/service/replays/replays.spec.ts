@@ -35,6 +35,8 @@ test('a replay records tabs, popups and isolated contexts @long', async ({ recor
     await sleep(shownMs);
     expected.push([color, recording.elapsed() - 0.1]);
   };
+  // Like an empty page, a replay is white until a page is shown.
+  await hold('white');
   const first = await recording.openPage();
   await recording.show(first, 'red', 0);
   await hold('red');
@@ -96,34 +98,6 @@ test('a replay records a page that navigates while it comes into view', async ({
   }
 });
 
-test('a replay shows white, like an empty page, until a page is shown @long', async ({ record }) => {
-  const recording = await record();
-  await sleep(500);
-  await recording.stop();
-  await using video = await recording.video();
-  expect(video.duration).toBeGreaterThan(0.4);
-  for (const second of [0, 0.2]) expect(await video.colorAt(second)).toBe('white');
-});
-
-test('a session has several recordings at once @long', async ({ record, service }) => {
-  const recording = await record();
-  const page = await recording.openPage();
-  await recording.show(page, 'red', 300);
-  const { body: second } = await service.call('POST', `${recording.path}/replays`, { framerate: 60 });
-  await recording.show(page, 'blue', 300);
-  await recording.stop();
-  const { body: list } = await service.call('GET', `${recording.path}/replays`);
-  expect(list).toMatchObject([
-    { replay_id: recording.replay.replay_id, finished_at: expect.any(String) },
-    { replay_id: second.replay_id, finished_at: null },
-  ]);
-  await service.call('POST', `${recording.path}/replays/${second.replay_id}/stop`);
-  for (const { replay_id } of [recording.replay, second]) {
-    const path = `${recording.path}/replays/${replay_id}`;
-    expect((await service.call('GET', path, undefined, { range: 'bytes=0-99' })).status).toBe(206);
-  }
-});
-
 test('a download waits for the end, and supports range requests @long', async ({
   record,
   service: { call, url, apiKey },
@@ -151,17 +125,30 @@ test('a download waits for the end, and supports range requests @long', async ({
   expect([head.status, head.headers.get('content-length')]).toEqual([200, String(bytes.length)]);
 });
 
-test('a recording ends after its maximum duration @long', async ({ record }) => {
+test('a session has several recordings, also one with a maximum duration @long', async ({ record, service }) => {
   const recording = await record({ max_duration_in_seconds: 1 });
-  await recording.show(await recording.openPage(), 'red', 0);
+  const page = await recording.openPage();
+  const { body: second } = await service.call('POST', `${recording.path}/replays`, { framerate: 60 });
+  await recording.show(page, 'red', 0);
   await expect.poll(async () => (await recording.state()).finished_at, { timeout: 10_000 }).not.toBeNull();
   await using video = await recording.video();
   expect(video.duration).toBeGreaterThan(0.9);
   expect(video.duration).toBeLessThan(1.5);
   expect((await recording.stop()).status).toBe(200);
+
+  const { body: list } = await service.call('GET', `${recording.path}/replays`);
+  expect(list).toMatchObject([
+    { replay_id: recording.replay.replay_id, finished_at: expect.any(String) },
+    { replay_id: second.replay_id, finished_at: null },
+  ]);
+  await service.call('POST', `${recording.path}/replays/${second.replay_id}/stop`);
+  for (const { replay_id } of [recording.replay, second]) {
+    const path = `${recording.path}/replays/${replay_id}`;
+    expect((await service.call('GET', path, undefined, { range: 'bytes=0-99' })).status).toBe(206);
+  }
 });
 
-test('a recording ends with its session, and is kept @long', async ({ record, service: { call } }) => {
+test('a recording ends with its session or lease, and is kept @long', async ({ record, service: { call } }) => {
   const recording = await record();
   await recording.show(await recording.openPage(), 'red', shownMs);
   expect((await call('DELETE', recording.path)).status).toBe(204);
@@ -169,35 +156,17 @@ test('a recording ends with its session, and is kept @long', async ({ record, se
   await using video = await recording.video();
   expect(await video.colorAt(video.duration - 0.1)).toBe('red');
   expect((await call('POST', `${recording.path}/replays`, {})).status).toBe(404);
-});
 
-test('a recording ends when the browser is released @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { name: 'one', size: 1, headless: true });
-  const { body: session } = await call('POST', '/browser_pools/one/acquire', { acquire_timeout_seconds: 30 });
-  const path = `/browsers/${session.session_id}/replays`;
+  const { body: leased } = await call('POST', '/browser_pools/one/acquire', { acquire_timeout_seconds: 30 });
+  const path = `/browsers/${leased.session_id}/replays`;
   const { body: replay } = await call('POST', path, {});
-  await call('POST', '/browser_pools/one/release', { session_id: session.session_id, reuse: true });
+  await call('POST', '/browser_pools/one/release', { session_id: leased.session_id, reuse: true });
   await expect.poll(async () => (await call('GET', path)).body[0].finished_at).not.toBeNull();
   expect((await call('POST', `${path}/${replay.replay_id}/stop`)).status).toBe(200);
 });
 
-test('sorts the markers of a replay by time @long', async ({ record, service: { call, url } }) => {
-  const recording = await record();
-  const path = `${recording.path}/replays/${recording.replay.replay_id}`;
-  expect((await call('POST', `${path}/markers`, { title: 'later' })).status).toBe(201);
-  expect((await call('POST', `${path}/markers`, { title: 'first', at_ms: 0 })).status).toBe(201);
-  await recording.stop();
-  expect((await call('POST', `${path}/markers`, { title: 'when?' })).status).toBe(409);
-  expect((await call('POST', `${path}/markers`, { title: ' ' })).status).toBe(400);
-  const page = await (await fetch(recording.replay.replay_view_url.replace(/^http:\/\/[^/]+/, url))).text();
-  expect(page.indexOf('first')).toBeGreaterThan(0);
-  expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
-});
-
-test('finds recordings by title and id, newest first, and deletes running ones', async ({
-  record,
-  service: { call },
-}) => {
+test('finds recordings by title and id, and deletes running ones', async ({ record, service: { call } }) => {
   const one = await record({ title: 'Buys a Book' });
   const other = await record();
   const found = async (query: string) => {
@@ -212,16 +181,13 @@ test('finds recordings by title and id, newest first, and deletes running ones',
   expect(await found(`query=${first}`)).toEqual([first]);
   expect(await found('query=%25')).toEqual([]);
   const path = `${one.path}/replays/${first}`;
-  for (const [method, status] of [
-    ['DELETE', 204],
-    ['GET', 404],
-    ['DELETE', 404],
-  ] as const)
-    expect((await call(method, path)).status).toBe(status);
+  const statuses = [];
+  for (const method of ['DELETE', 'GET', 'DELETE']) statuses.push((await call(method, path)).status);
+  expect(statuses).toEqual([204, 404, 404]);
   expect((await call('GET', `${one.path}/replays`)).body).toEqual([]);
 });
 
-test('refuses bad input to a recording, and names the mistake @long', async ({ record, service: { call } }) => {
+test('a replay sorts its markers by time, and refuses bad input @long', async ({ record, service: { call, url } }) => {
   const recording = await record();
   const path = `${recording.path}/replays`;
   for (const body of [
@@ -246,9 +212,17 @@ test('refuses bad input to a recording, and names the mistake @long', async ({ r
   expect((await call('GET', `${path}/unknown`)).status).toBe(404);
   expect((await call('GET', '/browsers/unknown/replays')).status).toBe(404);
   expect((await call('POST', '/browsers/unknown/replays', {})).status).toBe(404);
+
+  const markers = `${path}/${recording.replay.replay_id}/markers`;
+  const mark = async (marker: object) => (await call('POST', markers, marker)).status;
+  expect([await mark({ title: 'later' }), await mark({ title: 'first', at_ms: 0 })]).toEqual([201, 201]);
   // As the hosted service does: a second stop forces the end.
   expect((await recording.stop()).status).toBe(200);
   expect((await recording.stop()).status).toBe(200);
+  expect([await mark({ title: 'when?' }), await mark({ title: ' ' })]).toEqual([409, 400]);
+  const page = await (await fetch(recording.replay.replay_view_url.replace(/^http:\/\/[^/]+/, url))).text();
+  expect(page.indexOf('first')).toBeGreaterThan(0);
+  expect(page.indexOf('later')).toBeGreaterThan(page.indexOf('first'));
 });
 
 test("the hosted service's SDK starts, stops and downloads replays @long", async ({ service, record }) => {
