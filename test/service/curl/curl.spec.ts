@@ -40,12 +40,7 @@ const test = base.extend<Fixtures, { shared: { service: TestService; id: string 
 // The tests share the session of one worker.
 test.describe.configure({ mode: 'default' });
 
-test("/curl sends the browser's cookies and user agent, and follows redirects", async ({
-  client,
-  kernel,
-  id,
-  target,
-}) => {
+test("/curl sends the browser's cookies, and follows redirects", async ({ client, kernel, id, target }) => {
   const first = await client.browsers.curl(id, { url: `${target.url}/cookies` });
   expect(first).toMatchObject({ status: 200, body: 'héllo GET', duration_ms: expect.any(Number) });
   expect(first.headers['set-cookie']).toEqual(['shop=1; SameSite=Strict; Path=/', 'secret=2; HttpOnly; Path=/']);
@@ -81,12 +76,7 @@ test("/curl sends the browser's cookies and user agent, and follows redirects", 
   expect(elsewhere.authorization).toBeUndefined();
 });
 
-test('/curl returns any status of the target, otherwise the error of Chromium', async ({
-  kernel,
-  id,
-  target,
-  call,
-}) => {
+test('/curl returns any status, or the error of Chromium', async ({ kernel, id, target, call }) => {
   const statusOf = async (path: string, method: 'GET' | 'HEAD' | 'OPTIONS' = 'GET') => {
     const { status, body } = await kernel.browsers.curl(id, { url: target.url + path, method });
     return [status, body];
@@ -192,8 +182,11 @@ test('/curl refuses unsafe headers, unsent bodies and wrong tokens', async ({ se
   expect((await raw(token)).status).toBe(401);
 });
 
-test('/curl takes ten requests at once in a hidden page, until the lease ends @long', async ({ service, target }) => {
-  const { call } = service;
+test('/curl takes ten requests at once in a hidden page, until the lease ends @long', async ({
+  service,
+  call,
+  target,
+}) => {
   const id = (await call('POST', '/browsers', { headless: true })).body.session_id;
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
   const browser = await chromium.connectOverCDP(cdp_ws_url);
@@ -270,10 +263,7 @@ test("/curl with --block-loopback reaches nothing on the service's machine", asy
   expect(target.received).toEqual([]);
 });
 
-test("a control plane passes /curl on to its machine, and the machine's key to no target", async ({
-  service: machine,
-  target,
-}) => {
+test('a control plane passes /curl on, but no key', async ({ service: machine, target }) => {
   await using service = await startService({ machines: { from: machine.url, apiKey: machine.apiKey } });
   const { kernel, id } = await sessionOf(service);
   expect(await kernel.browsers.curl(id, { url: target.url })).toMatchObject({ status: 200, body: 'héllo GET' });

@@ -28,7 +28,7 @@ async function expectSound(page: Page): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-test('titles, URLs and tags with markup or scripts run nothing and break no layout @long', async ({
+test('hostile titles, URLs and tags run nothing @long', async ({
   open,
   client,
   site,
@@ -96,7 +96,7 @@ test('titles, URLs and tags with markup or scripts run nothing and break no layo
   await waiting;
 });
 
-test('hostile names run nothing and break no layout of lists, dialogs, confirmations and logs @long', async ({
+test('hostile names in lists, dialogs and logs run nothing @long', async ({
   open,
   client,
   service,

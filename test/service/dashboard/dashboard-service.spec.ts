@@ -40,7 +40,7 @@ test('keeps its lists while the service does not answer, and continues after a r
   await expect(numberOf(page, 'Free')).toHaveText('1');
 });
 
-test('a control plane shows lists and pictures of three machines @long', async ({ page, playwright }, testInfo) => {
+test('the lists of a control plane show the sessions of three machines @long', async ({ page }, testInfo) => {
   test.slow();
   await using service = await startControlPlane(3, { dataDirectory: testInfo.outputPath('data') });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
@@ -82,29 +82,6 @@ test('a control plane shows lists and pictures of three machines @long', async (
   await expect(details.getByRole('link', { name: 'recorded 2' })).toBeVisible();
   await client.auth.connections.delete(connection.id);
   await Promise.all(recordings.map(({ browser }) => browser.close()));
-
-  await client.browserPools.create({ name: 'ci', size: 3 });
-  const sessions = await Promise.all([1, 2, 3].map(() => client.browserPools.acquire('ci', acquire)));
-  expect(new Set(sessions.map((session) => session!.machine)).size).toBe(3);
-  for (const session of sessions) {
-    const browser = await playwright.chromium.connectOverCDP(session!.cdp_ws_url);
-    await (await browser.contexts()[0]!.newPage()).goto('data:text/html,<body style="background: lime">');
-  }
-  await page.goto(`${service.url}/#now`);
-  await expect(numberOf(page, 'Leased')).toHaveText('3');
-  await page.getByRole('link', { name: 'Machines' }).click();
-  await expect(page.getByRole('cell', { name: 'Up', exact: true })).toHaveCount(3);
-  await page.getByRole('link', { name: 'Wall' }).click();
-  await expect(page.locator('.thumbnail img')).toHaveCount(3);
-  // Pictures aren't a live view or a recording, which would keep the size.
-  for (const { session_id } of sessions.map((session) => session!))
-    await client.browsers.update(session_id, { viewport: { width: 800, height: 600 } });
-  const live = page.waitForEvent('popup');
-  await page.getByRole('link', { name: 'Live view of' }).first().click();
-  await expect((await live).getByRole('status')).toHaveText('Live');
-  await page.getByRole('link', { name: 'Leases' }).click();
-  for (const session of sessions)
-    await expect(page.getByRole('row', { name: new URL(session!.machine!).host })).toHaveCount(1);
 });
 
 test('an open wall of live pictures keeps no unused session alive @long', async ({ service, client, page, signIn }) => {
@@ -117,6 +94,33 @@ test('an open wall of live pictures keeps no unused session alive @long', async 
   // Reads of the dashboard would fill the audit log.
   const { body } = await service.call('GET', '/audit_logs?limit=100&start=2020-01-01T00:00:00Z');
   expect(JSON.stringify(body)).not.toContain('/dashboard/thumbnails');
+});
+
+test('a control plane shows the sessions of three machines with their pictures @long', async ({ page, playwright }) => {
+  await using service = await startControlPlane(3);
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  await client.browserPools.create({ name: 'ci', size: 3 });
+  const sessions = await Promise.all([1, 2, 3].map(() => client.browserPools.acquire('ci', acquire)));
+  expect(new Set(sessions.map((session) => session!.machine)).size).toBe(3);
+  for (const session of sessions) {
+    const browser = await playwright.chromium.connectOverCDP(session!.cdp_ws_url);
+    await (await browser.contexts()[0]!.newPage()).goto('data:text/html,<body style="background: lime">');
+  }
+  await signInTo(page, service);
+  await expect(numberOf(page, 'Leased')).toHaveText('3');
+  await page.getByRole('link', { name: 'Machines' }).click();
+  await expect(page.getByRole('cell', { name: 'Up', exact: true })).toHaveCount(3);
+  await page.getByRole('link', { name: 'Wall' }).click();
+  await expect(page.locator('.thumbnail img')).toHaveCount(3);
+  // Pictures aren't a live view or a recording, which would keep the size.
+  for (const { session_id } of sessions.map((session) => session!))
+    await client.browsers.update(session_id, { viewport: { width: 800, height: 600 } });
+  const opened = page.waitForEvent('popup');
+  await page.getByRole('link', { name: 'Live view of' }).first().click();
+  await expect((await opened).getByRole('status')).toHaveText('Live');
+  await page.getByRole('link', { name: 'Leases' }).click();
+  for (const session of sessions)
+    await expect(page.getByRole('row', { name: new URL(session!.machine!).host })).toHaveCount(1);
 });
 
 test('the dashboard of a control plane shows which machine is for overflow', async ({ page }) => {

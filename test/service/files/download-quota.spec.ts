@@ -38,8 +38,7 @@ async function failureOf(page: Page, site: string, query: string): Promise<strin
   return await (await downloading).failure();
 }
 
-test("cancels a session's downloads beyond its disk quota, and reports their number", async ({ service, site }) => {
-  const { call } = service;
+test("cancels a session's downloads beyond its disk quota, and reports their number", async ({ call, site }) => {
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   const { body: session } = await call('POST', '/browser_pools/ci/acquire', {});
   const canceled = async () => (await call('GET', `/browsers/${session.session_id}`)).body.downloads_canceled;

@@ -83,7 +83,7 @@ test('a watch on a file reports that file only, also if replaced', async ({ watc
   await expect.poll(() => told(events).slice(2)).toEqual(['CREATE /home/a']);
 });
 
-test("watches nothing behind a link out of the session's files", async ({ watch, read, place, files }) => {
+test('watches no missing path, and none outside the root', async ({ watch, read, place, files }) => {
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'out'));
   await symlink('home', path.join(place.root, 'in'));
   await symlink('user', path.join(place.root, 'home/link'));
@@ -94,9 +94,7 @@ test("watches nothing behind a link out of the session's files", async ({ watch,
   symlinkSync(place.outside, path.join(place.root, 'home/new'));
   writeFileSync(path.join(place.outside, 'directory/b'), 'x');
   await expect.poll(() => told(events).toSorted()).toEqual(['CREATE /in/new', 'CREATE /in/user/a']);
-});
 
-test('refuses to watch a missing path', async ({ watch, files }) => {
   await write(files, '/file', 'x');
   await expectCode(watch('/nowhere'), 'not_found', 'path not found: "/nowhere"');
   await expectCode(watch('/nowhere/below', { recursive: true }), 'not_found', 'path not found');
@@ -104,7 +102,7 @@ test('refuses to watch a missing path', async ({ watch, files }) => {
   await expectCode(watch('/../etc'), 'forbidden');
 });
 
-test('reports an uploaded file when it is complete', async ({ watch, read, files }) => {
+test('reports a complete upload, and the deletion of the watched directory', async ({ watch, read, place, files }) => {
   const { events } = read(await watch('/', { recursive: true }));
   await write(files, '/home/user/a', 'x');
   await write(files, '/home/user/a', 'y');
@@ -112,13 +110,10 @@ test('reports an uploaded file when it is complete', async ({ watch, read, files
   await expect.poll(() => told(events)).toContain('CREATE /end/');
   expect(told(events).filter((text) => text.startsWith('WRITE'))).not.toHaveLength(0);
   expect(new Set(events.map((event) => event.path))).toEqual(new Set(['/home/user/a', '/end']));
-});
 
-test('reports the deletion of the watched directory', async ({ watch, read, place, files }) => {
-  await write(files, '/home/user/a', 'x');
-  const { events } = read(await watch('/home/user', { recursive: true }));
+  const ending = read(await watch('/home/user', { recursive: true }));
   await rm(path.join(place.root, 'home/user'), { recursive: true });
-  await expect.poll(() => told(events)).toEqual(['DELETE /home/user/a', 'DELETE /home/user/']);
+  await expect.poll(() => told(ending.events)).toEqual(['DELETE /home/user/a', 'DELETE /home/user/']);
 });
 
 test('follows a directory that is deleted and created again many times', async ({ watch, read, place }) => {

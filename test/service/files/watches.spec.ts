@@ -64,8 +64,7 @@ test('ends watches with their lease, and at once when the service stops', async 
   await last.ended;
 });
 
-test("answers other calls while a watch's reader reads nothing @long", async ({ service, fs, root }) => {
-  const { call } = service;
+test("answers other calls while a watch's reader reads nothing @long", async ({ service, call, fs, root }) => {
   const { body } = await call('POST', `${fs}/watch`, { path: '/home/user' });
   const headers = { authorization: `Bearer ${service.apiKey}` };
   const unread = request(`${service.url}${fs}/watch/${body.watch_id}/events`, { headers, agent: false }).end();
@@ -101,8 +100,7 @@ test('limits a session to 100 watches at a time, and ends them with it', async (
   expect((await service.call('GET', events)).status).toBe(404);
 });
 
-test('refuses wrong paths and fields of a watch', async ({ service, fs }) => {
-  const { call } = service;
+test('refuses wrong paths and fields of a watch', async ({ call, fs }) => {
   const watch = (body: unknown) => call('POST', `${fs}/watch`, body);
   expect(await watch({ path: 'home' })).toMatchObject({
     status: 400,

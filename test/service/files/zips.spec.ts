@@ -25,13 +25,7 @@ async function entriesOf(archive: string): Promise<string[]> {
   return names;
 }
 
-test('extracts the directory that it zipped, without links @long', async ({
-  service,
-  send,
-  fs,
-  root,
-  outside,
-}, testInfo) => {
+test('extracts a zipped directory without links @long', async ({ service, send, fs, root, outside }, testInfo) => {
   const archive = testInfo.outputPath('archive.zip');
   await mkdir(join(root, 'home/d/empty'), { recursive: true });
   await mkdir(join(root, 'home/d/grüße'));

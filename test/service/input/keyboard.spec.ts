@@ -74,7 +74,7 @@ test('types long texts without a mistake, also letters without keys', async ({ o
   }
 });
 
-test('taps keys in order, by the names of X11 and as characters', async ({ open, act: { press } }) => {
+test('taps keys in order, and presses several together', async ({ open, act: { press, type } }) => {
   const ours = await open(field);
   await press({ keys: ['a', 'BackSpace', 'X', 'Return', 'plus', 'space', 'KP_7', '日'] });
   await expect(ours.locator('textarea')).toHaveValue('X\n+ 7日');
@@ -83,10 +83,8 @@ test('taps keys in order, by the names of X11 and as characters', async ({ open,
     codes.flatMap((key) => [`keydown ${key}`, `keyup ${key}`]),
   );
   expect((await seen(ours, 'keydown')).map(({ location }) => location)).toEqual([0, 0, 0, 0, 0, 0, 3, 0]);
-});
 
-test('presses several keys together as a combination', async ({ open, act: { press, type } }) => {
-  const ours = await open(field);
+  await ours.locator('textarea').fill('');
   await type({ text: 'one two' });
   await press({
     keys: ['Control+a', 'ctrl+c', 'End', 'CONTROL+v', 'Shift+Left', 'Control_L+x', 'shift+t', 'Shift+1', 'ctrl++'],

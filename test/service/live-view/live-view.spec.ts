@@ -83,11 +83,7 @@ test('labels its controls, keeps its policy, and fits into the window @long', as
   expect(complaints).toEqual([]);
 });
 
-test('shows pool, session, test and page URL, until the last page is closed @long', async ({
-  session,
-  openPage,
-  view,
-}) => {
+test('shows pool, session, test and page until it is closed @long', async ({ session, openPage, view }) => {
   session.lease.pool = { id: 'id-of-ci', name: 'ci' };
   session.lease.tags = { [testTag]: testTagOf('shop.spec.ts:3 › pays “at once”') };
   const ours = await openPage();
@@ -168,6 +164,7 @@ test('sends the pointer, several buttons, the wheel and keys until Shift+Escape'
   await expect.poll(() => ours.evaluate(() => scrollY)).toBe(400);
 
   await ours.setContent(recorder);
+  await view();
   // The first stop is the button that ends the session.
   await viewer.keyboard.press('Tab');
   await viewer.keyboard.press('Tab');

@@ -9,8 +9,10 @@ const ofCi = 'project="default",pool="ci"';
 const clock = new TestClock();
 test.use({ serviceOptions: { clock, metricsToken: 'scraper', maxConcurrentSessions: 3 } });
 
-test('/metrics counts sessions, waits, connections and ends of leases, also of a deleted pool', async ({ service }) => {
-  const { call } = service;
+test('/metrics counts sessions, waits, connections and ends of leases, also of a deleted pool', async ({
+  service,
+  call,
+}) => {
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(1);
   await expectSeries(service, {

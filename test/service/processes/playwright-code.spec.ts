@@ -135,10 +135,7 @@ test('code of a session runs one after the other, and without a flood of output 
 
 type Seen = { uid: number; denied: string[]; environment: string; cwd: string };
 
-test("code runs as the session's user, without the service's variables @long", async ({
-  execute,
-  service,
-}, testInfo) => {
+test("code runs as the session's user, without secrets @long", async ({ execute, service }, testInfo) => {
   test.skip(process.getuid?.() !== 0, 'only root can give sessions users of their own');
   process.env['PLAYWRIGHT_POOL_TEST_SECRET'] = 'hidden';
   const code = `

@@ -72,10 +72,7 @@ test('a program ends when the caller of process/exec hangs up @long', async ({ c
 test.describe('without user ids', () => {
   test.use({ serviceOptions: { sessionUids: false } });
 
-  test("without user ids, programs, terminals and code run as the service's user, and end with the session @long", async ({
-    client,
-    shell,
-  }) => {
+  test("programs, terminals and code run as the service's user, and end @long", async ({ client, shell }) => {
     expect(await shell.run('id -u')).toBe(String(process.getuid?.()));
     const lines = [uniqueSleep(), uniqueSleep(), uniqueSleep()] as const;
     await shell.spawn(`setsid ${lines[0]} & ${lines[1]}`);

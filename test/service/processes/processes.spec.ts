@@ -3,11 +3,7 @@ import { expect } from '@playwright/test';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { decoded, encoded, reading, runningCount, test, uniqueSleep } from '../../support/service/session-processes.ts';
 
-test("runs programs in the session's home directory, and in the background", async ({
-  client,
-  shell,
-  programs,
-}, testInfo) => {
+test('runs programs in the home directory and the background', async ({ client, shell, programs }, testInfo) => {
   const { id } = shell;
   const { fs } = client.browsers;
   await fs.writeFile(id, Buffer.from('written'), { path: '/home/user/a.txt' });
@@ -49,11 +45,7 @@ test("runs programs in the session's home directory, and in the background", asy
   await expect(resized).rejects.toMatchObject({ status: 400, message: expect.stringContaining('no terminal') });
 });
 
-test('runs own programs, up to 32 at once, and refuses what a session lacks @long', async ({
-  client,
-  shell,
-  programs,
-}) => {
+test('runs 32 programs at once, and refuses missing ones @long', async ({ client, shell, programs }) => {
   const { id } = shell;
   const script = Buffer.from('#!/bin/sh\necho "$0 $1"\n');
   await client.browsers.fs.writeFile(id, script, { path: '/home/user/run', mode: '755' });

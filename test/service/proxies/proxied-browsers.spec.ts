@@ -9,12 +9,7 @@ import { commandLine, processesWith } from '../../support/processes/processes.ts
 import { startSession } from '../../support/service/profiles.ts';
 import { credentials, custom, password, test, username } from '../../support/service/proxies.ts';
 
-test('a browser uses its proxy with credentials, but not to this machine @long', async ({
-  client,
-  guarded,
-  call,
-  site,
-}) => {
+test('a browser uses its proxy, but not to this machine @long', async ({ client, guarded, call, site }) => {
   const { id } = await client.proxies.create({
     ...custom(guarded.port, { username, password }),
     bypass_hosts: ['direct.example', '*.inside.example'],

@@ -77,11 +77,7 @@ async function stored(file: string, bytes: Buffer): Promise<StoredBytes> {
 const currentTime = (page: Page) =>
   page.getByLabel('Recording').evaluate((video: HTMLVideoElement) => video.currentTime);
 
-test('plays and seeks, is not cached, sends no referrer, and runs only its own script', async ({
-  page,
-  replay,
-  link,
-}) => {
+test('plays and seeks, is not cached, and runs only its own script', async ({ page, replay, link }) => {
   const complaints: string[] = [];
   page.on('console', (message) => complaints.push(message.text()));
   page.on('pageerror', (error) => complaints.push(error.message));

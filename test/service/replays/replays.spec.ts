@@ -37,6 +37,7 @@ test('a replay records tabs, popups and isolated contexts @long', async ({ recor
   };
   // Like an empty page, a replay is white until a page is shown.
   await hold('white');
+  expected.push(['white', 0], ['white', 0.2]);
   const first = await recording.openPage();
   await recording.show(first, 'red', 0);
   await hold('red');
@@ -98,10 +99,7 @@ test('a replay records a page that navigates while it comes into view', async ({
   }
 });
 
-test('a download waits for the end, and supports range requests @long', async ({
-  record,
-  service: { call, url, apiKey },
-}) => {
+test('a download waits for the end, and takes ranges @long', async ({ record, service: { call, url, apiKey } }) => {
   const recording = await record();
   const path = `${recording.path}/replays/${recording.replay.replay_id}`;
   const early = await call('GET', path);

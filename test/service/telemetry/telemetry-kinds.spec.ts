@@ -6,10 +6,7 @@ import { test } from '../../support/service/service.ts';
 const on = { enabled: true };
 const content = `<!doctype html><title>shop</title><body style="height: 5000px"><h1 id="largest">A large heading of the shop</h1>`;
 
-test('events of layout, scrolling and a restarted browser have the documented data @long', async ({
-  service,
-  client,
-}) => {
+test('events of layout, scrolling and restarts have the documented data @long', async ({ service, client }) => {
   const { session_id: id, cdp_ws_url } = await client.browsers.create({
     headless: true,
     telemetry: { browser: { page: on, interaction: on } },

@@ -6,6 +6,7 @@ import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { serve } from '../../support/http/serve.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
+import { collect } from '../../support/service/organization.ts';
 import { test as base } from '../../support/service/service.ts';
 
 type Session = { session_id: string; cdp_ws_url: string };
@@ -32,11 +33,7 @@ async function pageOf(session: Session): Promise<Page> {
 const texts = (events: TelemetryEvent[]) =>
   events.filter(({ event }) => event.type === 'console_log').map(({ event }) => String(event.data?.['text']));
 
-test('telemetry captures console, network, pages and input, without secrets or made-up events', async ({
-  service,
-  client,
-  site,
-}) => {
+test('telemetry captures console, network, pages and input, without secrets', async ({ service, client, site }) => {
   const telemetry = { browser: { console: on, network: on, page: on, interaction: on, screenshot: on } };
   const session = await client.browsers.create({ headless: true, telemetry });
   expect(Object.keys((session.telemetry as { browser: object }).browser)).toEqual(
@@ -99,6 +96,14 @@ test('telemetry captures console, network, pages and input, without secrets or m
   await stream.ended;
 });
 
+/** Adds the events of a stream to a list until it has that many texts. */
+async function follow(stream: AsyncIterable<unknown>, found: TelemetryEvent[], count: number): Promise<void> {
+  for await (const event of stream) {
+    found.push(event as TelemetryEvent);
+    if (texts(found).length === count) return;
+  }
+}
+
 test('telemetry is off unless requested, and can change while the session runs', async ({ client, kernel }) => {
   const session = await kernel.browsers.create({ headless: true });
   const { session_id: id } = session;
@@ -119,12 +124,8 @@ test('telemetry is off unless requested, and can change while the session runs',
   await page.evaluate(() => console.log('after'));
   expect(await chosen({ enabled: true, browser: { console: on } })).toEqual(['console', ...usual]);
   await page.evaluate(() => console.log('again'));
-  const logged = async () => {
-    const found: string[] = [];
-    for await (const { event } of kernel.browsers.telemetry.events(id, { category: ['console'] }))
-      found.push(String((event as { data?: { text?: string } }).data?.text));
-    return found;
-  };
+  const logged = async () =>
+    texts((await collect(kernel.browsers.telemetry.events(id, { category: ['console'] }))) as TelemetryEvent[]);
   // Chromium sends a page's earlier messages to each new listener.
   await expect.poll(logged).toContain('again');
   expect(await chosen({ enabled: false })).toBeNull();
@@ -133,11 +134,7 @@ test('telemetry is off unless requested, and can change while the session runs',
   await page.context().browser()!.close();
 });
 
-test('a telemetry stream resumes after a given event, lists have pages, and both end with the lease', async ({
-  service,
-  kernel,
-  client,
-}) => {
+test('telemetry resumes after an event, has pages, and ends with the lease', async ({ service, kernel, client }) => {
   const session = await kernel.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const { session_id: id } = session;
   const page = await pageOf(session);
@@ -147,12 +144,7 @@ test('a telemetry stream resumes after a given event, lists have pages, and both
   await using way = await FaultProxy.start(service.url);
   await using far = createClient({ baseURL: way.url, apiKey: service.apiKey });
   const followed: TelemetryEvent[] = [];
-  const following = (async () => {
-    for await (const event of far.browsers.telemetry.stream(id, { replay: 'all' })) {
-      followed.push(event);
-      if (texts(followed).length === 150) return;
-    }
-  })();
+  const following = follow(far.browsers.telemetry.stream(id, { replay: 'all' }), followed, 150);
   await log(0);
   await expect.poll(() => texts(followed).length).toBe(50);
   way.resetConnections();
@@ -168,25 +160,15 @@ test('a telemetry stream resumes after a given event, lists have pages, and both
   const middle = followed.find(({ event }) => event.data?.['text'] === 'line 74')!;
   const resumed = await kernel.browsers.telemetry.stream(id, { 'Last-Event-ID': String(middle.seq) });
   const rest: TelemetryEvent[] = [];
-  for await (const event of resumed) {
-    rest.push(event as TelemetryEvent);
-    if (texts(rest).length === 75) break;
-  }
+  await follow(resumed, rest, 75);
   expect(texts(rest)).toEqual(expected.slice(75));
-  for await (const event of client.browsers.telemetry.stream(id, { replay: 'all' })) {
-    expect(event.seq).toBe(1);
-    break;
-  }
+  const fromStart: TelemetryEvent[] = [];
+  await follow(client.browsers.telemetry.stream(id, { replay: 'all' }), fromStart, 1);
+  expect(fromStart[0]!.seq).toBe(1);
 
-  const all = async (query: object = {}) => {
-    const found: TelemetryEvent[] = [];
-    for await (const event of client.browsers.telemetry.events(id, query)) found.push(event);
-    return found;
-  };
-  const events: TelemetryEvent[] = [];
-  for await (const event of kernel.browsers.telemetry.events(id, { category: ['console'], limit: 20 }))
-    events.push(event as TelemetryEvent);
-  expect(texts(events)).toEqual(expected);
+  const all = (query: object = {}) => collect(client.browsers.telemetry.events(id, query));
+  const events = await collect(kernel.browsers.telemetry.events(id, { category: ['console'], limit: 20 }));
+  expect(texts(events as TelemetryEvent[])).toEqual(expected);
   expect(texts(await all({ order: 'desc', category: ['console'], limit: 40 }))).toEqual(expected.toReversed());
   expect(await all({ category: ['network'] })).toEqual([]);
   expect(await all({ until: '5m' })).toEqual([]);
@@ -233,29 +215,20 @@ test('a control plane passes telemetry on, and resumes its streams @long', async
   const session = await client.browsers.create({ headless: true });
   await client.browsers.update(session.session_id, { telemetry: { browser: { console: on } } });
   expect((await client.browsers.retrieve(session.session_id)).telemetry).toMatchObject({ browser: { console: on } });
-  const browser = await chromium.connectOverCDP(
-    session.cdp_ws_url.replace(new URL(way.url).host, new URL(service.url).host),
-  );
-  const page = await browser.contexts()[0]!.newPage();
+  const cdp_ws_url = session.cdp_ws_url.replace(new URL(way.url).host, new URL(service.url).host);
+  const page = await pageOf({ ...session, cdp_ws_url });
   await page.goto(site);
   const found: TelemetryEvent[] = [];
-  const following = (async () => {
-    for await (const event of client.browsers.telemetry.stream(session.session_id, { replay: 'all' })) {
-      found.push(event);
-      if (texts(found).length === 2) return;
-    }
-  })();
+  const following = follow(client.browsers.telemetry.stream(session.session_id, { replay: 'all' }), found, 2);
   await page.evaluate(() => console.log('one'));
   await expect.poll(() => texts(found)).toEqual(['one']);
   way.resetConnections();
   await page.evaluate(() => console.log('two'));
   await following;
   expect(texts(found)).toEqual(['one', 'two']);
-  await browser.close();
+  await page.context().browser()!.close();
   await client.browsers.deleteByID(session.session_id);
-  const kept: TelemetryEvent[] = [];
-  for await (const event of client.browsers.telemetry.events(session.session_id)) kept.push(event);
-  expect(texts(kept)).toEqual(['one', 'two']);
+  expect(texts(await collect(client.browsers.telemetry.events(session.session_id)))).toEqual(['one', 'two']);
 });
 
 test('telemetry works on a service that shares no disk with its caller @long', async ({}, testInfo) => {
@@ -265,7 +238,6 @@ test('telemetry works on a service that shares no disk with its caller @long', a
   const session = await client.browsers.create({ headless: true, telemetry: { browser: { console: on } } });
   const page = await pageOf(session);
   await page.evaluate(() => console.log('far'));
-  for await (const { event } of client.browsers.telemetry.stream(session.session_id, { replay: 'all' }))
-    if (event.type === 'console_log') break;
+  await follow(client.browsers.telemetry.stream(session.session_id, { replay: 'all' }), [], 1);
   await page.context().browser()!.close();
 });

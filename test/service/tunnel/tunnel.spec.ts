@@ -99,11 +99,7 @@ test.describe('with --block-loopback', () => {
   });
 });
 
-test('a tunnel shows an error of an app, and no unread response delays others @long', async ({
-  app,
-  tunnel,
-  remote,
-}) => {
+test('a tunnel shows errors, and no unread response delays others @long', async ({ app, tunnel, remote }) => {
   const gone = await TunneledApp.start();
   const { url, secureUrl } = gone;
   await gone[Symbol.asyncDispose]();
