@@ -34,13 +34,8 @@ test('removes a directory tree regardless of its modes, but not the targets of i
   await symlink(path.join(place.outside, 'directory'), path.join(place.root, 'home/user/link'));
   chmodSync(path.join(place.outside, 'directory'), 0o500);
   await withoutRoot(path.dirname(place.root), async () => {
-    for (const [directory, mode] of [
-      ['fixtures/deep', 0o000],
-      ['fixtures', 0o500],
-      ['', 0o555],
-    ] as const) {
+    for (const [directory, mode] of Object.entries({ 'fixtures/deep': 0o000, fixtures: 0o500, '': 0o555 }))
       chmodSync(path.join(place.root, 'home/user', directory), mode);
-    }
     await removeTree(place.root);
     await removeTree(place.root);
   });

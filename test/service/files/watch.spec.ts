@@ -251,7 +251,7 @@ for (const speed of ['with pauses', 'at once, after more than the system can tel
       }
     }
     writeFileSync(path.join(home, 'end'), '');
-    await expect.poll(() => told(events).includes('CREATE /home/end')).toBe(true);
+    await expect.poll(() => told(events).includes('CREATE /home/end'), { timeout: 20_000 }).toBe(true);
     const end = treeOf(home, '/home');
     await expect.poll(() => lines(applied(start, events, end))).toEqual(lines(end));
   });

@@ -27,11 +27,8 @@ const test = base.extend<{ command: string }>({
   },
 });
 
-for (const [command, tag] of [
-  ['chromium-headless-shell', []],
-  ['chromium', ['@long']],
-] as const) {
-  test.describe(command, { tag: [...tag] }, () => {
+for (const [command, tag] of Object.entries({ 'chromium-headless-shell': [], chromium: ['@long'] })) {
+  test.describe(command, { tag }, () => {
     test.use({ command });
 
     test('keys, commands, scripts and the service share one clipboard', async ({ session, site, connect }) => {

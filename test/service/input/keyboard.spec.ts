@@ -131,13 +131,8 @@ test('holds several keys for the given time, and releases them if aborted', asyn
 test('refuses an unknown key before pressing any, and suggests the nearest name', async ({ open, act }) => {
   const { press, click, batch } = act;
   const ours = await open(field);
-  for (const [name, nearest] of [
-    ['Retrun', 'Return'],
-    ['PagUp', 'PageUp'],
-    ['Backspce', 'BackSpace'],
-    ['Contrl', 'Control'],
-    ['F25', 'F2'],
-  ]) {
+  const nearestNames = { Retrun: 'Return', PagUp: 'PageUp', Backspce: 'BackSpace', Contrl: 'Control', F25: 'F2' };
+  for (const [name, nearest] of Object.entries(nearestNames)) {
     const message = `there is no key "${name}"; the nearest one is "${nearest}"`;
     await expect(press({ keys: ['a', `shift+${name}`] })).rejects.toMatchObject({ code: 'bad_request', message });
   }
