@@ -30,7 +30,6 @@ import { Sessions } from './sessions/sessions.ts';
 import type { MachinesSettings } from './machines/control-plane.ts';
 import type { Machines } from './machines/machines.ts';
 import { Telemetries } from './telemetry/telemetries.ts';
-import { TunnelSockets } from './tunnel/tunnel-sockets.ts';
 import { Watches } from './files/watches.ts';
 import type { Clock } from './process/clock.ts';
 import type { Log } from './process/log.ts';
@@ -155,7 +154,7 @@ export async function openParts(options: PartOptions) {
   });
 
   const playwrightEndpoint = new PlaywrightEndpoint({
-    byToken: (token) => localOnly(sessions.byToken(token)),
+    find: (token) => localOnly(sessions.byToken(token)),
     installed: playwrights,
     hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
     clock,
@@ -163,11 +162,6 @@ export async function openParts(options: PartOptions) {
   });
 
   const tunnelBytes = new SocketBytes();
-  const tunnels = new TunnelSockets({
-    byToken: (token) => localOnly(sessions.byToken(token)),
-    clock,
-    bytes: tunnelBytes,
-  });
   const metrics = new Metrics(events, {
     pools,
     sessions,
@@ -291,7 +285,6 @@ export async function openParts(options: PartOptions) {
     surroundingsOf,
     telemetries,
     tunnelBytes,
-    tunnels,
     vaults,
     waitingBytes,
     watches: new Watches(),

@@ -32,14 +32,16 @@ import { createApp } from './http/app.ts';
 import { traced } from './traced.ts';
 import { Auditor } from './audit/auditor.ts';
 import { localOnly } from './sessions/in-session.ts';
-import { CdpProxy } from './sessions/cdp/cdp-proxy.ts';
+import { cdpRoute } from './sessions/cdp/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
+import { SocketRoutes } from './http/socket-route.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import type { HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
-import { LiveViewSockets } from './live-view/live-view-sockets.ts';
+import { liveViewRoute } from './live-view/live-view-sockets.ts';
 import { noteCall } from './telemetry/note-call.ts';
 import { tokenRequests } from './token-requests.ts';
+import { tunnelRoute } from './tunnel/tunnel-sockets.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
@@ -277,7 +279,7 @@ async function serve(
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
-  const { held, playwrightEndpoint, projects, replays, sessions, tunnelBytes, tunnels } = parts;
+  const { held, playwrightEndpoint, projects, replays, sessions, tunnelBytes } = parts;
   /** Reads the token of a link to an HTML page. It works until it expires or its API key is deleted. */
   const usable = (token: string) => {
     const link = readLink(token);
@@ -321,14 +323,14 @@ async function serve(
     ...(shared && { addUser: shared.addUser }),
   });
   const localByToken = (token: string) => localOnly(byToken(token));
-  const proxy = new CdpProxy({ byToken: localByToken, clock, events });
-  const liveViews = new LiveViewSockets({
-    byToken: (token) => {
-      const session = localOnly(liveView(token));
-      return session && liveSession(session);
-    },
-    clock,
-  });
+  const routes =
+    forwarding?.routes ??
+    new SocketRoutes({
+      '/browser/cdp': cdpRoute({ find: localByToken, clock, events }),
+      '/browser/playwright': playwrightEndpoint.route,
+      '/browser/tunnel': tunnelRoute({ find: localByToken, clock, bytes: tunnelBytes }),
+      '/browser/live/socket': liveViewRoute({ find: (token) => localOnly(liveView(token)), view: liveSession, clock }),
+    });
   const server = await listen({
     fetch: app.fetch,
     port,
@@ -336,15 +338,9 @@ async function serve(
     addresses,
     tls,
     follow: (...exchange) => auditor.follow(...exchange),
-    upgrade: (...upgrade) =>
-      forwarding?.sockets.upgrade(...upgrade) ||
-      [liveViews, playwrightEndpoint, tunnels].some((sockets) => sockets.upgrade(...upgrade)) ||
-      proxy.upgrade(...upgrade),
+    upgrade: (...upgrade) => routes.upgrade(...upgrade),
   });
-  const closeWebSockets = () => {
-    for (const sockets of [forwarding?.sockets, proxy, liveViews, tunnels]) sockets?.close();
-  };
-  return { ...server, closeWebSockets };
+  return { ...server, closeWebSockets: () => routes.close() };
 }
 
 /**

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import { randomUUID } from 'node:crypto';
-import { STATUS_CODES, type IncomingMessage } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { ErrorObject } from '../../contract/error-object.ts';
 import type { Clock } from '../process/clock.ts';
@@ -16,12 +16,6 @@ export type WebSocket = import('ws').WebSocket;
  * enough.
  */
 const pingIntervalMs = 4000;
-
-/** The URL of an upgrade request. Only its path and query matter. */
-export function requestedUrl(request: IncomingMessage): URL {
-  const base = 'http://service/';
-  return new URL(URL.canParse(request.url ?? '', base) ? (request.url ?? '') : '', base);
-}
 
 /** Answers an upgrade request whose token is unknown, and ends the connection. */
 export function refuseToken(socket: Duplex): void {

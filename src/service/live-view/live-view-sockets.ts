@@ -1,9 +1,8 @@
-import type { IncomingMessage } from 'node:http';
-import type { Duplex } from 'node:stream';
 import type { z } from 'zod';
 import type { Clock } from '../process/clock.ts';
 import { readLink } from '../process/links.ts';
-import { pingRegularly, refuseToken, requestedUrl, WebSocket, WebSocketServer } from '../http/websockets.ts';
+import { SocketRoute } from '../http/socket-route.ts';
+import { WebSocket } from '../http/websockets.ts';
 import { liveMessage, type LiveInput, type LiveViewDetails } from './live-view-messages.ts';
 
 export type LiveViewer = {
@@ -24,81 +23,53 @@ export type LiveSession = {
   end(): void;
 };
 
-const socketPath = '/browser/live/socket';
-const socketOptions = { perMessageDeflate: false, maxPayload: 4 * 1024 * 1024, closeTimeout: 2000 };
+const socketOptions = { maxPayload: 4 * 1024 * 1024, closeTimeout: 2000 };
 
 /**
  * Serves the WebSockets of live views: sends pictures of sessions to viewers, and the viewers' input to the sessions.
  */
-export class LiveViewSockets {
-  readonly #byToken: (token: string) => LiveSession | undefined;
-  readonly #clock: Clock;
-  readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
+export function liveViewRoute<S extends { touch(): void }>(options: {
+  find: (token: string) => S | undefined;
+  view: (session: S) => LiveSession;
+  clock: Clock;
+}): SocketRoute<S> {
+  return new SocketRoute({
+    ...options,
+    socket: socketOptions,
+    open: (session, { token, search, accept }) =>
+      accept((client) => connect(client, options.view(session), { takesInput: !isReadOnly(token, search) })),
+  });
+}
 
-  constructor(options: { byToken: (token: string) => LiveSession | undefined; clock: Clock }) {
-    this.#byToken = options.byToken;
-    this.#clock = options.clock;
-  }
-
-  /** Returns false for an upgrade to another path. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const { pathname, searchParams } = requestedUrl(request);
-    if (pathname !== socketPath) return false;
-    socket.on('error', () => socket.destroy());
-    const token = searchParams.get('jwt') ?? '';
-    const find = () => this.#byToken(token);
-    const session = find();
-    if (session) {
-      const takesInput = !isReadOnly(token, searchParams);
-      this.#server.handleUpgrade(request, socket, head, (client) =>
-        this.#connect(client, session, { takesInput, isAllowed: () => find() !== undefined }),
-      );
-    } else refuseToken(socket);
-    return true;
-  }
-
-  close(): void {
-    for (const client of this.#server.clients) client.terminate();
-  }
-
-  /** `isAllowed` tells whether the link still works. It is asked every 4 s. */
-  #connect(
-    client: WebSocket,
-    session: LiveSession,
-    { takesInput, isAllowed }: { takesInput: boolean; isAllowed: () => boolean },
-  ): void {
+function connect(client: WebSocket, session: LiveSession, { takesInput }: { takesInput: boolean }): void {
+  const send = newestOnly(client);
+  let told = '';
+  const tellDetails = () => {
+    const details = JSON.stringify(session.details());
+    if (details !== told) send('details', details);
+    told = details;
+  };
+  const view = session.liveView({
+    onFrame: (jpeg) => send('picture', jpeg),
+    onPage: tellDetails,
+    onEnd: () => client.close(1001, 'the session has ended, or its lease was given back'),
+  });
+  tellDetails();
+  client.on('message', (data: Buffer, isBinary) => {
+    const message = isBinary ? undefined : parseMessage(data);
+    if (!takesInput) return client.close(1008, 'this live view is read only');
+    if (!message) return client.close(1008, 'the input was not understood');
     session.touch();
-    const send = newestOnly(client);
-    let told = '';
-    const tellDetails = () => {
-      const details = JSON.stringify(session.details());
-      if (details !== told) send('details', details);
-      told = details;
-    };
-    const view = session.liveView({
-      onFrame: (jpeg) => send('picture', jpeg),
-      onPage: tellDetails,
-      onEnd: () => client.close(1001, 'the session has ended, or its lease was given back'),
-    });
+    if (message.type === 'end') session.end();
+    else view.input(message);
+  });
+  client.on('pong', () => {
+    if (client.readyState !== WebSocket.OPEN) return;
+    // A page doesn't see pings. Without messages it can't tell a dead connection from a page that doesn't change.
+    client.send('');
     tellDetails();
-    client.on('message', (data: Buffer, isBinary) => {
-      const message = isBinary ? undefined : parseMessage(data);
-      if (!takesInput) return client.close(1008, 'this live view is read only');
-      if (!message) return client.close(1008, 'the input was not understood');
-      session.touch();
-      if (message.type === 'end') session.end();
-      else view.input(message);
-    });
-    pingRegularly(client, this.#clock, () => {
-      if (!isAllowed()) return client.close(1008, 'the link has expired, or its API key was revoked');
-      session.touch();
-      // A page doesn't see pings. Without messages it can't tell a dead connection from a page that doesn't change.
-      client.send('');
-      tellDetails();
-    });
-    client.on('error', () => client.terminate());
-    client.on('close', () => view.stop());
-  }
+  });
+  client.on('close', () => view.stop());
 }
 
 /**

@@ -17,7 +17,7 @@ import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { ForwardedOperation } from './answer-limit.ts';
 import { forwardRequest } from './forward-request.ts';
-import { ForwardedSockets } from './forward-sockets.ts';
+import { forwardedRoutes, type ForwardingOptions } from './forward-sockets.ts';
 import { MachineSession } from './machine-session.ts';
 import type { StoredArchives } from './launch.ts';
 import type { Overflow } from './machine.ts';
@@ -71,10 +71,7 @@ export async function openMachines(settings: MachinesSettings, dependencies: Dep
 }
 
 /** Functions that pass requests and WebSockets of sessions on to the machines of these sessions. */
-export function forwarding({
-  held,
-  ...sockets
-}: { held: HeldSessions } & ConstructorParameters<typeof ForwardedSockets>[0]) {
+export function forwarding({ held, ...sockets }: { held: HeldSessions } & ForwardingOptions) {
   const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
     if (!(session instanceof MachineSession))
       throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
@@ -94,7 +91,7 @@ export function forwarding({
     await pass(session, exchange, telemetry.events);
   };
   return {
-    sockets: new ForwardedSockets(sockets),
+    routes: forwardedRoutes(sockets),
     /** Passes a request on. Returns `undefined` for a request that the control plane answers itself. */
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;

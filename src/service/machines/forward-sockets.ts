@@ -1,17 +1,14 @@
 import http, { type IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import type { Clock } from '../process/clock.ts';
 import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
-import { refuse, refuseToken, requestedUrl } from '../http/websockets.ts';
+import { SocketRoute, SocketRoutes, type Upgrade } from '../http/socket-route.ts';
+import { refuse, refuseToken } from '../http/websockets.ts';
 import { isReadOnly } from '../live-view/live-view-sockets.ts';
 import { MachineSession } from './machine-session.ts';
-
-type Found = { session: Session | undefined; isAllowed: () => boolean };
-type Upgrade = { request: IncomingMessage; socket: Duplex; head: Buffer };
 
 /** For each WebSocket path, the field of the machine's answer that has the machine's own URL. */
 const linkNames = {
@@ -21,10 +18,9 @@ const linkNames = {
   '/browser/live/socket': 'browser_live_view_url',
 } as const;
 
-const transports = new Map([
-  ['/browser/cdp', 'cdp'],
-  ['/browser/playwright', 'playwright'],
-] as const) as ReadonlyMap<string, 'cdp' | 'playwright'>;
+const liveViewPath = '/browser/live/socket';
+
+type SocketPath = keyof typeof linkNames;
 
 /** A connection stays open for this time after its session ended, in ms, so that the machine can close it with a reason. */
 const letGoMs = 3000;
@@ -33,63 +29,52 @@ const checkEveryMs = 4000;
 /** The time limit for the machine's answer to an upgrade, in ms. */
 const openMs = 15_000;
 
+export type ForwardingOptions = {
+  /** Return `undefined` for an unknown or expired token. */
+  byToken: (token: string) => Session | undefined;
+  byLiveViewToken: (token: string) => Session | undefined;
+  clock: Clock;
+  events: ServiceEvents;
+  tunnelBytes: SocketBytes;
+};
+
 /** Forwards the WebSockets of sessions to their machines. Passes bytes on and doesn't parse them. */
-export class ForwardedSockets {
-  readonly #byToken: (token: string) => Session | undefined;
-  readonly #byLiveViewToken: (token: string) => Session | undefined;
-  readonly #clock: Clock;
-  readonly #events: ServiceEvents;
-  readonly #tunnelBytes: SocketBytes;
-  readonly #sockets = new Set<Duplex>();
+export function forwardedRoutes(options: ForwardingOptions): SocketRoutes {
+  const routeOf = (path: SocketPath) => {
+    const find = path === liveViewPath ? options.byLiveViewToken : options.byToken;
+    const { clock } = options;
+    return new SocketRoute({
+      clock,
+      socket: {},
+      find: (token) => {
+        const session = find(token);
+        return session instanceof MachineSession ? session : undefined;
+      },
+      open: (session, upgrade) => new ForwardedSocket(options, session, path, upgrade).open(),
+    });
+  };
+  const paths = Object.keys(linkNames) as SocketPath[];
+  return new SocketRoutes(Object.fromEntries(paths.map((path) => [path, routeOf(path)])));
+}
 
-  /** `byToken` and `byLiveViewToken` return `undefined` for an unknown or expired token. */
-  constructor(options: {
-    byToken: (token: string) => Session | undefined;
-    byLiveViewToken: (token: string) => Session | undefined;
-    clock: Clock;
-    events: ServiceEvents;
-    tunnelBytes: SocketBytes;
-  }) {
-    this.#tunnelBytes = options.tunnelBytes;
-    this.#events = options.events;
-    this.#byToken = options.byToken;
-    this.#byLiveViewToken = options.byLiveViewToken;
-    this.#clock = options.clock;
+/** A client's connection to the machine of its session. */
+class ForwardedSocket {
+  readonly #options: ForwardingOptions;
+  readonly #session: MachineSession;
+  readonly #path: SocketPath;
+  readonly #upgrade: Upgrade;
+
+  constructor(options: ForwardingOptions, session: MachineSession, path: SocketPath, upgrade: Upgrade) {
+    this.#options = options;
+    this.#session = session;
+    this.#path = path;
+    this.#upgrade = upgrade;
   }
 
-  /** Returns false for an upgrade to another path. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const { pathname, searchParams } = requestedUrl(request);
-    if (!(pathname in linkNames)) return false;
-    socket.on('error', () => socket.destroy());
-    const path = pathname as keyof typeof linkNames;
-    const token = bearerToken(request) ?? searchParams.get('jwt') ?? '';
-    const { session, isAllowed } = this.#find(path, token);
-    if (path === '/browser/live/socket' && isReadOnly(token, searchParams)) searchParams.set('readOnly', 'true');
-    if (!(session instanceof MachineSession)) refuseToken(socket);
-    else this.#forward(session, { request, socket, head }, { path, searchParams, isAllowed });
-    return true;
-  }
-
-  close(): void {
-    for (const socket of this.#sockets) socket.destroy();
-  }
-
-  #find(path: string, token: string): Found {
-    const find = path === '/browser/live/socket' ? this.#byLiveViewToken : this.#byToken;
-    const session = find(token);
-    return { session, isAllowed: () => find(token) === session };
-  }
-
-  #forward(
-    session: MachineSession,
-    { request, socket, head }: Upgrade,
-    {
-      path,
-      searchParams,
-      isAllowed,
-    }: { path: keyof typeof linkNames; searchParams: URLSearchParams; isAllowed: () => boolean },
-  ): void {
+  open(): void {
+    const [session, path] = [this.#session, this.#path];
+    const { request, socket, head, search, token, isAllowed } = this.#upgrade;
+    if (path === liveViewPath && isReadOnly(token, search)) search.set('readOnly', 'true');
     const link = session.links[linkNames[path]];
     if (link === undefined)
       return refuse(
@@ -98,7 +83,7 @@ export class ForwardedSockets {
         'not_implemented',
         `the machine ${session.host.url} does not offer ${linkNames[path]}: update or configure the service there`,
       );
-    const url = targetOf(link, path, searchParams);
+    const url = targetOf(link, path, search);
     const startedAt = performance.now();
     const sent = (url.protocol === 'https:' ? https : http).request(url, {
       headers: headersFor(request),
@@ -127,20 +112,18 @@ export class ForwardedSockets {
       socket.write(headOf(answer, {}));
       if (first.length > 0) socket.write(first);
       if (head.length > 0) machine.write(head);
-      if (path === '/browser/tunnel') this.#tunnelBytes.add(socket as Socket);
-      const transport = transports.get(path);
+      if (path === '/browser/tunnel') this.#options.tunnelBytes.add(socket as Socket);
       const seconds = (performance.now() - startedAt) / 1000;
-      if (transport) this.#events.emit('connected', { transport, seconds });
-      this.#join(session, { socket, machine, isAllowed });
+      if (path === '/browser/cdp') this.#options.events.emit('connected', { transport: 'cdp', seconds });
+      if (path === '/browser/playwright') this.#options.events.emit('connected', { transport: 'playwright', seconds });
+      this.#join(machine);
     });
     sent.end();
   }
 
-  #join(
-    session: MachineSession,
-    { socket, machine, isAllowed }: { socket: Duplex; machine: Socket; isAllowed: () => boolean },
-  ): void {
-    this.#sockets.add(socket);
+  #join(machine: Socket): void {
+    const session = this.#session;
+    const { socket, isAllowed } = this.#upgrade;
     for (const end of [socket as Socket, machine]) end.setNoDelay(true).setTimeout(0);
     const destroy = () => {
       socket.destroy();
@@ -149,10 +132,10 @@ export class ForwardedSockets {
     let cancel: (() => void) | undefined;
     const letGo = () => {
       cancel?.();
-      cancel = this.#clock.after(letGoMs, destroy);
+      cancel = this.#options.clock.after(letGoMs, destroy);
     };
     const check = () => {
-      if (isAllowed()) cancel = this.#clock.after(checkEveryMs, check);
+      if (isAllowed()) cancel = this.#options.clock.after(checkEveryMs, check);
       else letGo();
     };
     check();
@@ -165,7 +148,6 @@ export class ForwardedSockets {
     socket.once('close', () => {
       cancel?.();
       session.sockets.delete(held);
-      this.#sockets.delete(socket);
       machine.destroy();
     });
     machine.once('close', (hadError) => {
@@ -200,8 +182,4 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, chan
     else if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${rawHeaders[index + 1]}`);
   }
   return `${lines.join('\r\n')}\r\n\r\n`;
-}
-
-function bearerToken({ headers }: IncomingMessage): string | undefined {
-  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }

@@ -1,8 +1,9 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { SocketRoutes } from '../http/socket-route.ts';
 import type { Clock } from '../process/clock.ts';
 import { newToken } from '../process/id.ts';
-import { CdpProxy, type ProxiedSession } from '../sessions/cdp/cdp-proxy.ts';
+import { cdpRoute, type ProxiedSession } from '../sessions/cdp/cdp-proxy.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 
 /**
@@ -11,12 +12,14 @@ import type { LocalSession } from '../sessions/local/local-session.ts';
  */
 export class HostChannel {
   readonly #sessions = new Map<string, ProxiedSession>();
-  readonly #proxy: CdpProxy;
+  readonly #routes: SocketRoutes;
   #server: Server | undefined;
   #port: Promise<number> | undefined;
 
   constructor(clock: Clock) {
-    this.#proxy = new CdpProxy({ byToken: (token) => this.#sessions.get(token), clock });
+    this.#routes = new SocketRoutes({
+      '/browser/cdp': cdpRoute({ find: (token) => this.#sessions.get(token), clock }),
+    });
   }
 
   /**
@@ -47,13 +50,13 @@ export class HostChannel {
   }
 
   close(): void {
-    this.#proxy.close();
+    this.#routes.close();
     this.#server?.close();
   }
 
   async #listen(): Promise<number> {
     const server = createServer((_request, response) => void response.writeHead(404).end());
-    server.on('upgrade', (...upgrade) => this.#proxy.upgrade(...upgrade));
+    server.on('upgrade', (...upgrade) => this.#routes.upgrade(...upgrade));
     this.#server = server;
     await new Promise<void>((resolve, reject) => {
       server.once('error', reject);

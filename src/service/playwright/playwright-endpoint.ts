@@ -1,16 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Duplex } from 'node:stream';
-import { OperationError } from '../../contract/errors.ts';
-import {
-  countArriving,
-  pingRegularly,
-  refuse,
-  refuseToken,
-  requestedUrl,
-  WebSocket,
-  WebSocketServer,
-} from '../http/websockets.ts';
+import { SocketRoute, type Upgrade } from '../http/socket-route.ts';
+import { countArriving, refuse, refuseToken, type WebSocket } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
@@ -23,9 +15,6 @@ import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
 import { close, openHost, relay } from './relay.ts';
 
 const socketOptions = {
-  noServer: true,
-  clientTracking: true,
-  perMessageDeflate: false,
   maxPayload: 256 * 1024 * 1024,
   skipUTF8Validation: true,
   closeTimeout: 30_000,
@@ -42,81 +31,63 @@ type Published = { endpoint: string; leave: () => void };
 
 /** Accepts the WebSockets of `playwright_ws_url`, whose clients speak Playwright's protocol, and connects them to hosts. */
 export class PlaywrightEndpoint {
-  readonly #byToken: (token: string) => LocalSession | undefined;
+  readonly route: SocketRoute<LocalSession>;
   readonly #installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
   readonly #clock: Clock;
   readonly #events: ServiceEvents | undefined;
   readonly #channel: HostChannel;
-  readonly #server = new WebSocketServer(socketOptions);
 
   constructor(options: {
-    byToken: (token: string) => LocalSession | undefined;
+    find: (token: string) => LocalSession | undefined;
     installed: readonly InstalledPlaywright[];
     hosts: PlaywrightHosts;
     clock: Clock;
     events?: ServiceEvents;
   }) {
-    this.#byToken = options.byToken;
     this.#installed = options.installed;
     this.#hosts = options.hosts;
     this.#clock = options.clock;
     this.#events = options.events;
     this.#channel = new HostChannel(options.clock);
-  }
-
-  /** Returns false for an upgrade to another path. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const { pathname, searchParams } = requestedUrl(request);
-    if (pathname !== '/browser/playwright') return false;
-    socket.on('error', () => socket.destroy());
-    const token = bearerToken(request) ?? searchParams.get('jwt') ?? '';
-    const session = this.#byToken(token);
-    if (!session) refuseToken(socket);
-    else void this.#connect(session, { token, request, socket, head });
-    return true;
+    const { find, clock } = options;
+    this.route = new SocketRoute({
+      find,
+      clock,
+      socket: socketOptions,
+      open: (session, upgrade) => this.#connect(session, upgrade),
+    });
   }
 
   close(): void {
-    for (const client of this.#server.clients) client.terminate();
+    this.route.close();
     this.#channel.close();
     this.#hosts.close();
   }
 
-  async #connect(
-    session: LocalSession,
-    { token, request, socket, head }: { token: string; request: IncomingMessage; socket: Duplex; head: Buffer },
-  ): Promise<void> {
+  async #connect(session: LocalSession, { request, socket, isAllowed, accept }: Upgrade): Promise<void> {
     const playwright = this.#chosenBy(request.headers['user-agent']);
     if (typeof playwright === 'string') return refuse(socket, 428, 'playwright_version', playwright);
     const started = this.#clock.now();
     const { lease } = session;
-    let published: Published | undefined;
-    try {
-      published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
-      const host = await openHost(published.endpoint);
-      const { leave } = published;
-      if (!socket.writable || this.#byToken(token) !== session) {
-        refuseToken(socket);
-        host.terminate();
-        leave();
-        return;
-      }
-      socket.once('close', () => {
-        host.terminate();
-        leave();
-      });
-      this.#server.handleUpgrade(request, socket, head, (client) => this.#relay(session, { client, socket, host }));
-      const seconds = Math.max(0, this.#clock.now() - started) / 1000;
-      this.#events?.emit('connected', { transport: 'playwright', seconds });
-    } catch (error) {
-      published?.leave();
-      const { message } = error as Error;
-      const isOfCaller = error instanceof OperationError && ['bad_request', 'forbidden'].includes(error.code);
-      if (isOfCaller) refuse(socket, 400, 'bad_request', message);
-      else if (this.#byToken(token) !== session) refuseToken(socket);
-      else refuse(socket, 503, 'unavailable', message);
+    const published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
+    const { endpoint, leave } = published;
+    const host = await openHost(endpoint).catch((error: unknown) => {
+      leave();
+      throw error;
+    });
+    const end = () => {
+      host.terminate();
+      leave();
+    };
+    if (!socket.writable || !isAllowed()) {
+      refuseToken(socket);
+      return end();
     }
+    socket.once('close', end);
+    accept((client) => this.#relay(session, { client, socket, host }));
+    const seconds = Math.max(0, this.#clock.now() - started) / 1000;
+    this.#events?.emit('connected', { transport: 'playwright', seconds });
   }
 
   /** Passes messages on until the client, the host or the lease is gone. */
@@ -128,9 +99,7 @@ export class PlaywrightEndpoint {
     const { lease } = session;
     lease.signal.addEventListener('abort', end);
     client.once('close', () => lease.signal.removeEventListener('abort', end));
-    session.touch();
     client.on('message', () => session.touch());
-    pingRegularly(client, this.#clock, () => session.touch());
     const waiting = session.claimBytes();
     relay(client, host, { waiting, arrived: countArriving(client, socket, waiting) });
   }
@@ -170,10 +139,6 @@ export class PlaywrightEndpoint {
       '@playwright/test on both sides, start the service with --playwright-core DIRECTORY for one more version, or use cdp_ws_url'
     );
   }
-}
-
-function bearerToken({ headers }: IncomingMessage): string | undefined {
-  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }
 
 /**

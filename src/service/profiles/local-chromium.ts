@@ -14,9 +14,10 @@ import {
 } from '../chromium/find-chromium.ts';
 import { systemClock } from '../process/clock.ts';
 import { newToken, sameToken } from '../process/id.ts';
+import { SocketRoutes } from '../http/socket-route.ts';
 import { CdpClient, type ClientSocket } from '../sessions/cdp/cdp-client.ts';
 import type { Inspected } from '../sessions/cdp/cdp-inspection.ts';
-import { CdpProxy } from '../sessions/cdp/cdp-proxy.ts';
+import { cdpRoute } from '../sessions/cdp/cdp-proxy.ts';
 import { readSessionCookies } from './profile-directories.ts';
 
 export { findChromium, hasDisplay, namedBuild, playwrightDirectory };
@@ -89,9 +90,9 @@ async function listen({ cdp, exited }: Chromium): Promise<string> {
     touch: () => {},
     connect: (socket: ClientSocket) => CdpClient.attach(cdp, socket, inspected),
   };
-  const byToken = (given: string) => (sameToken(given, token) ? session : undefined);
-  const proxy = new CdpProxy({ byToken, clock: systemClock });
-  const server = createServer().on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
+  const find = (given: string) => (sameToken(given, token) ? session : undefined);
+  const routes = new SocketRoutes({ '/browser/cdp': cdpRoute({ find, clock: systemClock }) });
+  const server = createServer().on('upgrade', (...upgrade) => routes.upgrade(...upgrade));
   void exited.then(() => server.close());
   await once(server.listen(0, '127.0.0.1'), 'listening');
   return `ws://127.0.0.1:${(server.address() as AddressInfo).port}/browser/cdp?jwt=${token}`;

@@ -1,18 +1,11 @@
-import type { IncomingMessage } from 'node:http';
 import { createRequire } from 'node:module';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
+import { OperationError } from '../../contract/errors.ts';
 import { parseNetworkPattern, type NetworkPattern } from '../../tunnel/pattern.ts';
 import { proxyHeader, socketOptions } from '../../tunnel/streams.ts';
 import type { Exposure } from '../chromium/network/exposure.ts';
-import {
-  pingRegularly,
-  refuse,
-  refuseToken,
-  requestedUrl,
-  WebSocketServer,
-  type WebSocket,
-} from '../http/websockets.ts';
+import { SocketRoute, type Upgrade } from '../http/socket-route.ts';
+import { refuseToken, type WebSocket } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
@@ -20,86 +13,66 @@ import { ClientTunnel } from './tunnel.ts';
 
 const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');
 
-type Upgrade = [IncomingMessage, Duplex, Buffer];
-
-const socketPath = '/browser/tunnel';
 const longestPattern = 4096;
 
-/** Accepts the WebSockets that carry a browser's connections to the machine of its client. */
-export class TunnelSockets {
-  readonly #byToken: (token: string) => LocalSession | undefined;
-  readonly #clock: Clock;
-  readonly #server = new WebSocketServer({ noServer: true, clientTracking: true, ...socketOptions });
-  readonly #bytes: SocketBytes;
+/** Accepts the WebSockets that carry a browser's connections to the machine of its client. Adds their sockets to `bytes`. */
+export function tunnelRoute({
+  bytes,
+  ...options
+}: {
+  find: (token: string) => LocalSession | undefined;
+  clock: Clock;
+  bytes: SocketBytes;
+}): SocketRoute<LocalSession> {
+  return new SocketRoute({
+    ...options,
+    socket: socketOptions,
+    open: async (session, upgrade) => {
+      const matches = patternOf(upgrade.search.get('expose') ?? '');
+      const proxy = await session.browser.chromium.egress.localProxyUrl();
+      // The session may have ended meanwhile.
+      if (!upgrade.isAllowed()) return refuseToken(upgrade.socket);
+      expose(session, { matches, proxy }, upgrade);
+      bytes.add(upgrade.socket as Socket);
+    },
+  });
+}
 
-  /** Adds its sockets to `bytes`. */
-  constructor(options: { byToken: (token: string) => LocalSession | undefined; clock: Clock; bytes: SocketBytes }) {
-    this.#byToken = options.byToken;
-    this.#bytes = options.bytes;
-    this.#clock = options.clock;
+function patternOf(text: string): NetworkPattern {
+  try {
+    if (text.length > longestPattern)
+      throw new Error(`the pattern in expose has ${text.length} characters: the limit is ${longestPattern}`);
+    return parseNetworkPattern(text);
+  } catch (error) {
+    throw new OperationError('bad_request', (error as Error).message, { cause: error });
   }
+}
 
-  /** Returns false for an upgrade to another path. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): boolean {
-    const { pathname, searchParams } = requestedUrl(request);
-    if (pathname !== socketPath) return false;
-    socket.on('error', () => socket.destroy());
-    this.#upgrade(searchParams, [request, socket, head]).catch((error: unknown) => {
-      refuse(socket, 400, 'bad_request', error instanceof Error ? error.message : String(error));
+function expose(
+  session: LocalSession,
+  { matches, proxy }: { matches: NetworkPattern; proxy: string },
+  { search, accept }: Upgrade,
+): void {
+  const client = search.get('client') ?? '';
+  const before = session.exposure;
+  if (before instanceof TunnelExposure && before.isOpen && before.client !== client)
+    throw new OperationError(
+      'conflict',
+      `the browser session ${session.id} has an open tunnel of another client: close that one first`,
+    );
+  const use = (socket: WebSocket) => {
+    if (before instanceof TunnelExposure) before.destroy();
+    const exposure = new TunnelExposure(client, matches, socket);
+    session.exposure = exposure;
+    const { lease } = session;
+    const leave = () => exposure.end('the session has ended, or its lease was given back');
+    lease.signal.addEventListener('abort', leave, { once: true });
+    socket.once('close', () => {
+      lease.signal.removeEventListener('abort', leave);
+      exposure.destroy();
     });
-    return true;
-  }
-
-  close(): void {
-    for (const client of this.#server.clients) client.terminate();
-  }
-
-  async #upgrade(asked: URLSearchParams, upgrade: Upgrade): Promise<void> {
-    const find = () => this.#byToken(asked.get('jwt') ?? '');
-    const session = find();
-    if (!session) return refuseToken(upgrade[1]);
-    const pattern = asked.get('expose') ?? '';
-    if (pattern.length > longestPattern)
-      throw new Error(`the pattern in expose has ${pattern.length} characters: the limit is ${longestPattern}`);
-    const client = { matches: parseNetworkPattern(pattern), client: asked.get('client') ?? '' };
-    const proxy = await session.browser.chromium.egress.localProxyUrl();
-    // The session may have ended meanwhile.
-    if (find() !== session) return refuseToken(upgrade[1]);
-    this.#accept(session, { ...client, proxy }, upgrade);
-  }
-
-  #accept(
-    session: LocalSession,
-    { matches, client, proxy }: { matches: NetworkPattern; client: string; proxy: string },
-    upgrade: Upgrade,
-  ): void {
-    const before = session.exposure;
-    if (before instanceof TunnelExposure && before.isOpen && before.client !== client)
-      return refuse(
-        upgrade[1],
-        409,
-        'conflict',
-        `the browser session ${session.id} has an open tunnel of another client: close that one first`,
-      );
-    const addProxy = (headers: string[]) => void headers.push(`${proxyHeader}: ${proxy}`);
-    // `handleUpgrade` sends the headers and calls back before it returns.
-    this.#server.once('headers', addProxy);
-    this.#server.handleUpgrade(...upgrade, (socket) => {
-      if (before instanceof TunnelExposure) before.destroy();
-      const exposure = new TunnelExposure(client, matches, socket);
-      session.exposure = exposure;
-      const { lease } = session;
-      const leave = () => exposure.end('the session has ended, or its lease was given back');
-      lease.signal.addEventListener('abort', leave, { once: true });
-      socket.once('close', () => {
-        lease.signal.removeEventListener('abort', leave);
-        exposure.destroy();
-      });
-      pingRegularly(socket, this.#clock, () => session.touch());
-      this.#bytes.add(upgrade[1] as Socket);
-    });
-    this.#server.off('headers', addProxy);
-  }
+  };
+  accept(use, [`${proxyHeader}: ${proxy}`]);
 }
 
 /** The hosts that a client exposes to a session's browser. They stay exposed while the tunnel is broken. */
@@ -113,7 +86,6 @@ class TunnelExposure implements Exposure {
     this.client = client;
     this.matches = matches;
     this.#socket = socket;
-    socket.on('error', () => socket.terminate());
     this.#tunnel = new ClientTunnel(createWebSocketStream(socket).on('error', () => {}));
   }
 

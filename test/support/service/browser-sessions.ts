@@ -8,8 +8,9 @@ import type { LocalSession } from '../../../src/service/sessions/local/local-ses
 import type { SessionSettings } from '../../../src/service/sessions/session.ts';
 import { LocalLauncher } from '../../../src/service/sessions/local/local-launcher.ts';
 import { Sessions } from '../../../src/service/sessions/sessions.ts';
+import { SocketRoutes } from '../../../src/service/http/socket-route.ts';
 import { systemClock, type Clock } from '../../../src/service/process/clock.ts';
-import { CdpProxy } from '../../../src/service/sessions/cdp/cdp-proxy.ts';
+import { cdpRoute } from '../../../src/service/sessions/cdp/cdp-proxy.ts';
 import { serve, type Serving } from '../http/serve.ts';
 import { noProfiles } from './profiles.ts';
 
@@ -79,12 +80,12 @@ export const test = base.extend<Fixtures>({
     await use(await sessions.create(settings));
   },
   addressOf: async ({ sessions, clock }, use) => {
-    const proxy = new CdpProxy({ byToken: (token) => sessions.byToken(token), clock });
+    const routes = new SocketRoutes({ '/browser/cdp': cdpRoute({ find: (token) => sessions.byToken(token), clock }) });
     const server = createServer();
-    server.on('upgrade', (request, socket, head) => proxy.upgrade(request, socket, head));
+    server.on('upgrade', (...upgrade) => routes.upgrade(...upgrade));
     await using serving = await serve(server);
     await use((session) => `ws://127.0.0.1:${serving.port}/browser/cdp?jwt=${session.lease.token}`);
-    proxy.close();
+    routes.close();
   },
   connect: async ({ addressOf }, use) => {
     const browsers: Browser[] = [];

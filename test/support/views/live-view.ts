@@ -3,8 +3,10 @@ import { expect, type BrowserContextOptions, type Page } from '@playwright/test'
 import { WebSocket } from 'ws';
 import { Addresses } from '../../../src/service/http/addresses.ts';
 import { listen } from '../../../src/service/http/server.ts';
+import { SocketRoutes } from '../../../src/service/http/socket-route.ts';
 import { LiveView, liveSession } from '../../../src/service/live-view/live-view.ts';
-import { LiveViewSockets, type LiveSession } from '../../../src/service/live-view/live-view-sockets.ts';
+import { liveViewRoute, type LiveSession } from '../../../src/service/live-view/live-view-sockets.ts';
+import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
 import { createPages } from '../../../src/service/views.ts';
 import { linkToken } from '../../../src/service/process/links.ts';
 import { test as base } from '../service/browser-sessions.ts';
@@ -13,7 +15,7 @@ import { systemChromium } from './chromium.ts';
 type Fixtures = {
   /** How many bytes of pictures the session has made for viewers. */
   produced: { bytes: number };
-  sockets: LiveViewSockets;
+  sockets: SocketRoutes;
   /** The address of the service's pages. */
   url: string;
   /** An address like `browser_live_view_url`. */
@@ -41,20 +43,19 @@ export const test = base.extend<Fixtures>({
   viewport: { width: 900, height: 500 },
   produced: async ({}, use) => use({ bytes: 0 }),
   sockets: async ({ sessions, clock, produced }, use) => {
-    const byToken = (token: string): LiveSession | undefined => {
-      const session = sessions.byLiveViewToken(token);
-      const liveView: LiveSession['liveView'] = ({ onFrame, ...viewer }) => {
+    const view = (session: LocalSession): LiveSession => ({
+      ...liveSession(session),
+      liveView: ({ onFrame, ...viewer }) => {
         const countFrame = (jpeg: Buffer) => {
           produced.bytes += jpeg.length;
           onFrame(jpeg);
         };
-        return new LiveView(session!, { onFrame: countFrame, ...viewer });
-      };
-      return session && { ...liveSession(session), liveView };
-    };
-    const sockets = new LiveViewSockets({ byToken, clock });
-    await use(sockets);
-    sockets.close();
+        return new LiveView(session, { onFrame: countFrame, ...viewer });
+      },
+    });
+    const route = liveViewRoute({ find: (token) => sessions.byLiveViewToken(token), view, clock });
+    await use(new SocketRoutes({ '/browser/live/socket': route }));
+    route.close();
   },
   url: async ({ sessions, sockets }, use) => {
     const pages = createPages({
@@ -63,9 +64,11 @@ export const test = base.extend<Fixtures>({
       findLogin: () => undefined,
       addresses: new Addresses(),
     });
-    const upgrade = (...request: Parameters<LiveViewSockets['upgrade']>) =>
-      void (sockets.upgrade(...request) || request[1].destroy());
-    const server = await listen({ fetch: pages.fetch, port: 0, upgrade });
+    const server = await listen({
+      fetch: pages.fetch,
+      port: 0,
+      upgrade: (...upgrade) => sockets.upgrade(...upgrade),
+    });
     await use(server.url);
     server.stop();
     sockets.close();

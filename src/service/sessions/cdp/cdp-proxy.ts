@@ -1,20 +1,12 @@
-import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { Clock } from '../../process/clock.ts';
 import type { Claim, OverBudget } from '../../process/waiting-bytes.ts';
 import type { ServiceEvents } from '../../process/service-events.ts';
 import type { ClientSocket } from './cdp-client.ts';
-import {
-  countArriving,
-  pingRegularly,
-  refuse,
-  refuseToken,
-  requestedUrl,
-  WebSocket,
-  WebSocketServer,
-} from '../../http/websockets.ts';
+import { SocketRoute } from '../../http/socket-route.ts';
+import { countArriving, refuseToken, WebSocket } from '../../http/websockets.ts';
 
-/** The parts of a session that `CdpProxy` needs. */
+/** The parts of a session that its CDP clients need. */
 export type ProxiedSession = {
   /** Restarts the idle countdown. */
   touch(): void;
@@ -47,69 +39,38 @@ const mostHandedOver = 1024 * 1024;
 const closeTimeout = 30_000;
 
 const socketOptions = {
-  noServer: true,
-  clientTracking: true,
-  perMessageDeflate: false,
   maxPayload: largestMessage,
   skipUTF8Validation: true,
   closeTimeout,
 };
 
 /** Accepts the WebSockets of `cdp_ws_url`, and passes CDP messages between their clients and Chromium. */
-export class CdpProxy {
-  readonly #byToken: (token: string) => ProxiedSession | undefined;
-  readonly #clock: Clock;
-  readonly #events: ServiceEvents | undefined;
-  readonly #server = new WebSocketServer(socketOptions);
-
-  constructor(options: {
-    byToken: (token: string) => ProxiedSession | undefined;
-    clock: Clock;
-    events?: ServiceEvents;
-  }) {
-    this.#byToken = options.byToken;
-    this.#clock = options.clock;
-    this.#events = options.events;
-  }
-
-  /** Handles an HTTP upgrade. */
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer): void {
-    socket.on('error', () => socket.destroy());
-    const { pathname, searchParams } = requestedUrl(request);
-    if (pathname === '/browser/webdriver/session') {
-      return refuse(socket, 501, 'not_implemented', 'WebDriver is not offered: use cdp_ws_url');
-    }
-    if (pathname !== '/browser/cdp') return refuse(socket, 404, 'not_found', `there is no WebSocket at ${pathname}`);
-    const token = searchParams.get('jwt') ?? '';
-    const session = this.#byToken(token);
-    if (!session) return refuseToken(socket);
-    const side = new ClientSide(socket, session.claimBytes?.());
-    const started = this.#clock.now();
-    const accept = (connected: ConnectedClient) => {
+export function cdpRoute<S extends ProxiedSession>({
+  events,
+  ...options
+}: {
+  find: (token: string) => S | undefined;
+  clock: Clock;
+  events?: ServiceEvents;
+}): SocketRoute<S> {
+  return new SocketRoute({
+    ...options,
+    socket: socketOptions,
+    open: async (session, { socket, isAllowed, accept }) => {
+      const side = new ClientSide(socket, session.claimBytes?.());
+      const started = options.clock.now();
+      // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
+      const connected = await session.connect(side).catch((error: unknown) => {
+        throw new Error('the browser does not answer: lease or start another one', { cause: error });
+      });
       socket.once('close', () => connected.leave());
       // The session may have ended or been released meanwhile.
-      if (this.#byToken(token) !== session) refuseToken(socket);
-      if (!socket.writable) connected.leave();
-      else
-        this.#server.handleUpgrade(request, socket, head, (client) => {
-          side.open(client, connected);
-          const seconds = Math.max(0, this.#clock.now() - started) / 1000;
-          this.#events?.emit('connected', { transport: 'cdp', seconds });
-          pingRegularly(client, this.#clock, () => session.touch());
-        });
-    };
-    // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
-    session
-      .connect(side)
-      .then(accept, () =>
-        refuse(socket, 503, 'unavailable', 'the browser does not answer: lease or start another one'),
-      );
-  }
-
-  /** Cuts all connections. */
-  close(): void {
-    for (const client of this.#server.clients) client.terminate();
-  }
+      if (!isAllowed()) refuseToken(socket);
+      if (!socket.writable) return connected.leave();
+      accept((client) => side.open(client, connected));
+      events?.emit('connected', { transport: 'cdp', seconds: Math.max(0, options.clock.now() - started) / 1000 });
+    },
+  });
 }
 
 /** The service's end of a client's socket. Limits the bytes that wait for the client. */
@@ -134,7 +95,6 @@ class ClientSide {
   open(client: WebSocket, connected: ConnectedClient): void {
     this.#client = client;
     this.#connected = connected;
-    client.on('error', () => client.terminate());
     const arrived = this.#claim && countArriving(client, this.#socket, this.#claim);
     client.on('message', (frame: Buffer) => {
       const counted = arrived?.() ?? 0;
