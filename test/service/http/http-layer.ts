@@ -119,15 +119,9 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
     },
     put: () => undefined,
     remove: () => undefined,
-    async poll({ signal }) {
-      noticed.polls += 1;
-      signal.addEventListener('abort', () => (noticed.aborts += 1));
-      return new Promise((resolve) => (noticed.finishPoll = resolve));
-    },
+    poll: ({ signal }) => poll(noticed, signal),
     async pollBytes({ signal }) {
-      noticed.polls += 1;
-      signal.addEventListener('abort', () => (noticed.aborts += 1));
-      await new Promise((resolve) => (noticed.finishPoll = resolve));
+      await poll(noticed, signal);
       return { stream: bytes(noticed) };
     },
     download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
@@ -140,6 +134,12 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       return { size };
     },
   };
+}
+
+function poll(noticed: Noticed, signal: AbortSignal): Promise<object | undefined> {
+  noticed.polls += 1;
+  signal.addEventListener('abort', () => (noticed.aborts += 1));
+  return new Promise((resolve) => (noticed.finishPoll = resolve));
 }
 
 function bytes(noticed: Noticed): Readable {

@@ -10,11 +10,9 @@ import { key, test } from './http-layer.ts';
 const all = 64 * 1024 * 1024;
 
 test('every answer has its own request id', async ({ call }) => {
-  const ids = await Promise.all(
-    ['/things/a', '/things/missing', '/nowhere', '/openapi.json'].map(async (path) =>
-      (await call('GET', path)).headers.get('x-request-id'),
-    ),
-  );
+  const paths = ['/things/a', '/things/missing', '/nowhere', '/openapi.json'];
+  const answers = await Promise.all(paths.map((path) => call('GET', path)));
+  const ids = answers.map(({ headers }) => headers.get('x-request-id'));
   expect(new Set(ids).size).toBe(4);
   expect(ids).not.toContain(null);
 });
@@ -23,8 +21,7 @@ test('every path but the OpenAPI document answers 401 without the right token', 
   for (const path of ['/things/a', '/nowhere']) {
     for (const authorization of ['', 'Bearer', 'Bearer wrong', `Basic ${key}`, `Bearer ${key}x`]) {
       const answer = await call('GET', path, { headers: { authorization } });
-      expect(answer.status).toBe(401);
-      expect(await answer.json()).toMatchObject({ code: 'unauthorized' });
+      expect([answer.status, await codeOf(answer)]).toEqual([401, 'unauthorized']);
     }
   }
   expect(await (await fetch(`${server.url}/openapi.json`)).json()).toEqual({ openapi: '3.1.0' });
@@ -33,10 +30,8 @@ test('every path but the OpenAPI document answers 401 without the right token', 
 
 test('answers 404 for an unknown path, and 405 with the allowed methods for a wrong method', async ({ call }) => {
   const nowhere = await call('GET', '/things/a/b');
-  expect([nowhere.status, await nowhere.json()]).toEqual([
-    404,
-    { code: 'not_found', message: expect.stringContaining('/things/a/b') },
-  ]);
+  const error = { code: 'not_found', message: expect.stringContaining('/things/a/b') };
+  expect([nowhere.status, await nowhere.json()]).toEqual([404, error]);
   const wrong = await call('POST', '/things/a');
   expect([wrong.status, await codeOf(wrong)]).toEqual([405, 'method_not_allowed']);
   expect(wrong.headers.get('allow')).toBe('GET, HEAD, PUT, DELETE');
@@ -48,12 +43,8 @@ test('answers without content have no body and no content type', async ({ call }
     ['DELETE', 204, null],
   ] as const) {
     const answer = await call(method, '/things/a');
-    expect([
-      answer.status,
-      await answer.text(),
-      answer.headers.get('content-type'),
-      answer.headers.get('content-length'),
-    ]).toEqual([status, '', null, length]);
+    const [type, size] = ['content-type', 'content-length'].map((name) => answer.headers.get(name));
+    expect([answer.status, await answer.text(), type, size]).toEqual([status, '', null, length]);
   }
 });
 
@@ -88,13 +79,16 @@ test('parses a query with many parameters quickly', async () => {
   await setImmediate();
 });
 
-test('ignores unknown parameters of a query, and unknown fields of an open body', async ({ call }) => {
-  const answer = await call('POST', '/things/a/echo?other=1&__proto__[x]=1&toString=1&text=a&tag[b]=1', {
-    body: Buffer.from('{"a":2,"b":1,"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
-  });
-  const echo = { params: { id: 'a' }, query: { text: 'a' }, body: { a: 2 } };
-  expect([answer.status, await answer.json()]).toEqual([200, echo]);
-  expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
+test('ignores unknown parameters and fields, and keys such as __proto__ change no prototype', async ({ call }) => {
+  const unknown = '"b":1,"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}';
+  for (const [search, body, a, query] of [
+    ['other=1&__proto__[x]=1&toString=1&text=a&tag[b]=1', `{"a":2,${unknown}}`, 2, { text: 'a' }],
+    ['tags[__proto__]=x&tags[constructor]=y', `{${unknown}}`, 1, { tags: expect.any(Object) }],
+  ] as const) {
+    const answer = await call('POST', `/things/a/echo?${search}`, { body: Buffer.from(body) });
+    expect([answer.status, await answer.json()]).toEqual([200, { params: { id: 'a' }, query, body: { a } }]);
+    expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
+  }
 });
 
 test("refuses a wrong query with the parameter's name", async ({ call }) => {
@@ -116,21 +110,18 @@ test("refuses a body that isn't UTF-8 text, and lists at most 20 wrong fields", 
     const answer = await call('POST', '/things/a/echo', { body, headers: { 'content-type': 'application/json' } });
     return { status: answer.status, ...((await answer.json()) as { message: string; details?: unknown[] }) };
   };
-  expect(await send(Buffer.from('{"a":1}\xff', 'latin1'))).toMatchObject({
-    status: 400,
-    message: 'the body is not UTF-8 text',
-  });
+  const refused = { status: 400, message: 'the body is not UTF-8 text' };
+  expect(await send(Buffer.from('{"a":1}\xff', 'latin1'))).toMatchObject(refused);
   const wrong = Object.fromEntries(Array.from({ length: 30 }, (_, index) => [`x${index}`, 1]));
   const { status, details } = await send(Buffer.from(JSON.stringify({ map: wrong })));
   expect([status, details!.length]).toEqual([400, 20]);
 });
 
 test('reads a JSON body by its content type, or none if all fields are optional', async ({ call }) => {
-  const send = (body: string | undefined, type: string | undefined) =>
-    call('POST', '/things/a/echo', {
-      body: body === undefined ? null : Buffer.from(body),
-      headers: type === undefined ? {} : { 'content-type': type },
-    });
+  const send = (body: string | undefined, type: string | undefined) => {
+    const headers = { ...(type !== undefined && { 'content-type': type }) };
+    return call('POST', '/things/a/echo', { body: body === undefined ? null : Buffer.from(body), headers });
+  };
   for (const [body, type] of [
     [undefined, undefined],
     ['', 'application/json'],
@@ -154,14 +145,6 @@ test('reads a JSON body by its content type, or none if all fields are optional'
   }
   const invalid = await call('POST', '/things/a/echo', { body: new Uint8Array([0x22, 0xff, 0x22]) });
   expect([invalid.status, await codeOf(invalid)]).toEqual([400, 'bad_request']);
-});
-
-test('keys such as __proto__ in a body change no prototype', async ({ call }) => {
-  const answer = await call('POST', '/things/a/echo?tags[__proto__]=x&tags[constructor]=y', {
-    body: Buffer.from('{"__proto__":{"polluted":1},"constructor":{"prototype":{"polluted":1}}}'),
-  });
-  expect([answer.status, await answer.json()]).toMatchObject([200, { body: { a: 1 } }]);
-  expect(Object.getOwnPropertyNames(Object.prototype)).not.toContain('polluted');
 });
 
 test('answers 500 without details for an unexpected error, and logs all details', async ({ call, logged }) => {
@@ -213,10 +196,11 @@ test('streams bytes only as fast as the caller reads', async ({ send, noticed })
 
 test('a download has a content length and arrives complete', async ({ call }) => {
   const answer = await call('GET', '/bytes');
-  const type = answer.headers.get('content-type');
-  const length = answer.headers.get('content-length');
+  const [type, length] = ['content-type', 'content-length'].map((name) => answer.headers.get(name));
   expect([answer.status, type, length]).toEqual([200, 'application/octet-stream', String(all)]);
-  expect((await answer.arrayBuffer()).byteLength).toBe(all);
+  let size = 0;
+  for await (const chunk of answer.body!) size += chunk.length;
+  expect(size).toBe(all);
 });
 
 test('sends no byte beyond the announced length, also if more come', async ({ send }) => {
@@ -233,10 +217,8 @@ test('breaks off a download that is shorter than announced, and logs it', async 
 });
 
 test('accepts uploads of any content type, with and without a known size', async ({ call }) => {
-  const whole = await call('PUT', '/bytes', {
-    body: Buffer.alloc(3_000_000),
-    headers: { 'content-type': 'application/json' },
-  });
+  const headers = { 'content-type': 'application/json' };
+  const whole = await call('PUT', '/bytes', { body: Buffer.alloc(3_000_000), headers });
   expect(await whole.json()).toEqual({ size: 3_000_000 });
   const chunks = Readable.from(Array.from({ length: 30 }, () => Buffer.alloc(100_000)));
   const streamed = await call('PUT', '/bytes', { body: Readable.toWeb(chunks) as ReadableStream, duplex: 'half' });
@@ -246,24 +228,21 @@ test('accepts uploads of any content type, with and without a known size', async
 test.describe('with a limit on bodies', () => {
   test.use({ bodyLimit: 1000 });
 
-  for (const [what, path, method] of [
-    ['JSON', '/things/a/echo', 'POST'],
-    ['bytes', '/bytes', 'PUT'],
-  ] as const) {
-    test(`refuses a body of ${what} over the limit, with or without a known size, and keeps the connection`, async ({
-      call,
-    }) => {
-      const large = Buffer.from(`{"a":"${'x'.repeat(2_000_000)}"}`);
-      for (const body of [
-        large,
-        Readable.toWeb(Readable.from([large.subarray(0, 600), large.subarray(600)])) as ReadableStream,
-      ]) {
+  test('refuses bodies over the limit, with or without a known size, and keeps the connection', async ({ call }) => {
+    const large = Buffer.from(`{"a":"${'x'.repeat(2_000_000)}"}`);
+    const streamed = () => Readable.toWeb(Readable.from([large.subarray(0, 600), large.subarray(600)]));
+    // The first body is read as JSON, the second one as bytes.
+    for (const [method, path] of [
+      ['POST', '/things/a/echo'],
+      ['PUT', '/bytes'],
+    ] as const) {
+      for (const body of [large, streamed() as ReadableStream]) {
         const answer = await call(method, path, { body, duplex: 'half' });
-        expect([answer.status, await codeOf(answer)]).toEqual([413, 'payload_too_large']);
+        expect([answer.status, await codeOf(answer)], path).toEqual([413, 'payload_too_large']);
       }
-      expect((await call(method, path, { body: Buffer.from('{"a":1}') })).status).toBe(200);
-    });
-  }
+      expect((await call(method, path, { body: Buffer.from('{"a":1}') })).status, path).toBe(200);
+    }
+  });
 });
 
 test('answers 400 to a malformed Host header', async ({ server }) => {

@@ -25,8 +25,7 @@ async function writePair(testInfo: TestInfo): Promise<Pair> {
 
 /** Opens a connection that trusts the authority. */
 async function open(url: string): Promise<TLSSocket> {
-  const { port } = new URL(url);
-  const socket = connect({ host: '127.0.0.1', port: Number(port), ca: authority.cert });
+  const socket = connect({ host: '127.0.0.1', port: portOf(url), ca: authority.cert });
   await once(socket, 'secureConnect');
   return socket;
 }
@@ -39,9 +38,10 @@ async function serial(url: string): Promise<string> {
   return serialNumber;
 }
 
+const portOf = (url: string) => Number(new URL(url).port);
 const serialOf = ({ cert }: Pair) => new X509Certificate(cert).serialNumber;
 
-test('uses a new TLS certificate when its files change, and keeps open connections', async ({}, testInfo) => {
+test('uses a new TLS certificate when its files change, keeps open connections, and drops callers without TLS', async ({}, testInfo) => {
   const tls = await writePair(testInfo);
   await using service = await startService({ tls });
   expect(service.url).toMatch(/^https:/);
@@ -56,6 +56,11 @@ test('uses a new TLS certificate when its files change, and keeps open connectio
   kept.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
   expect(String((await once(kept, 'data'))[0])).toMatch(/^HTTP\/1.1 200 /);
   kept.destroy();
+
+  const plain = connectPlainly(portOf(service.url), '127.0.0.1').on('error', () => {});
+  plain.end('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(plain.resume(), 'close');
+  expect(await serial(service.url)).toBe(serialOf(other));
 });
 
 test('refuses to start with a TLS certificate and a key that do not fit, and names both files', async ({}, testInfo) => {
@@ -65,51 +70,50 @@ test('refuses to start with a TLS certificate and a key that do not fit, and nam
   await expect(startService({ tls })).rejects.toThrow(/cert\.pem.*other\.pem.*cannot be used/);
 });
 
-test('drops a caller without TLS, and keeps serving others', async ({}, testInfo) => {
-  await using service = await startService({ tls: await writePair(testInfo) });
-  const plain = connectPlainly(Number(new URL(service.url).port), '127.0.0.1');
-  plain.on('error', () => {}).end('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n');
-  await once(plain.resume(), 'close');
-  expect(await serial(service.url)).toBe(serialOf(pair));
-});
-
 test('commands and the live view work over https with a certificate of a private authority', async ({}, testInfo) => {
-  const place = (name: string) => testInfo.outputPath(name);
+  const [data, authorityFile] = [testInfo.outputPath('data'), testInfo.outputPath('authority.pem')];
   const tls = await writePair(testInfo);
-  await writeFile(place('authority.pem'), authority.cert);
-  const args = ['--data-dir', place('data'), '--tls-cert', tls.cert, '--tls-key', tls.key];
-  await using serving = new CliProcess(['serve', ...args], { env: { PLAYWRIGHT_POOL_API_KEY: 'the-key' } });
+  await writeFile(authorityFile, authority.cert);
+  const key = { PLAYWRIGHT_POOL_API_KEY: 'the-key' };
+  const args = ['serve', '--data-dir', data, '--tls-cert', tls.cert, '--tls-key', tls.key];
+  await using serving = new CliProcess(args, { env: key });
   const url = (await serving.firstLine()).replace('listening on ', '');
-  const connection = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: 'the-key' };
-  const trusting = { ...connection, NODE_EXTRA_CA_CERTS: place('authority.pem') };
+  const trusting = { ...key, PLAYWRIGHT_POOL_BASE_URL: url, NODE_EXTRA_CA_CERTS: authorityFile };
 
-  const created = new CliProcess(['call', 'browsers.create'], { env: trusting });
-  const distrusting = new CliProcess(['sessions', 'list'], { env: { ...connection, NODE_EXTRA_CA_CERTS: '' } });
-  expect((await created.exited).code, created.output).toBe(0);
-  expect((await distrusting.exited).code).not.toBe(0);
-  expect(distrusting.output).toContain('NODE_EXTRA_CA_CERTS');
+  const created = await run(['call', 'browsers.create'], trusting);
+  expect(created.code, created.output).toBe(0);
   const session = JSON.parse(created.output);
   expect(session.cdp_ws_url).toContain(url.replace('https:', 'wss:'));
-  // The data directory leads to the service, too.
-  const env = { PLAYWRIGHT_POOL_DATA_DIR: place('data'), NODE_EXTRA_CA_CERTS: place('authority.pem') };
-  const listed = new CliProcess(['sessions', 'list', '--json'], { env });
 
   const plainly = { ...trusting, PLAYWRIGHT_POOL_BASE_URL: url.replace('https:', 'http:') };
-  for (const command of [['sessions', 'list'], ['top', '--once'], ['doctor']]) {
-    const refused = new CliProcess(command, { env: plainly });
-    expect((await refused.exited).code).not.toBe(0);
-    expect(refused.output).toContain(`port ${new URL(url).port} of 127.0.0.1 speaks TLS`);
-    expect(refused.output).toContain('Write "https:" instead of "http:" in the base URL');
+  const [distrusted, listed, ...refused] = await Promise.all([
+    run(['sessions', 'list'], { ...trusting, NODE_EXTRA_CA_CERTS: '' }),
+    // The data directory leads to the service, too.
+    run(['sessions', 'list', '--json'], { PLAYWRIGHT_POOL_DATA_DIR: data, NODE_EXTRA_CA_CERTS: authorityFile }),
+    ...[['sessions', 'list'], ['top', '--once'], ['doctor']].map((command) => run(command, plainly)),
+  ]);
+  expect(distrusted.code).not.toBe(0);
+  expect(distrusted.output).toContain('NODE_EXTRA_CA_CERTS');
+  expect(listed.code, listed.output).toBe(0);
+  expect(JSON.parse(listed.output)).toHaveLength(1);
+  for (const { code, output } of refused) {
+    expect(code).not.toBe(0);
+    expect(output).toContain(`port ${portOf(url)} of 127.0.0.1 speaks TLS`);
+    expect(output).toContain('Write "https:" instead of "http:" in the base URL');
   }
 
-  const viewer = await chromium.launch({ executablePath: await systemChromium() });
+  await using viewer = await chromium.launch({ executablePath: await systemChromium() });
   const view = await viewer.newPage({ ignoreHTTPSErrors: true });
   const opened = view.waitForEvent('websocket');
-  await view.goto(session.browser_live_view_url);
-  const socket = await opened;
-  expect(socket.url()).toMatch(/^wss:/);
-  await socket.waitForEvent('framereceived');
-  await viewer.close();
-  expect((await listed.exited).code, listed.output).toBe(0);
-  expect(JSON.parse(listed.output)).toHaveLength(1);
+  // A page that stands still sends one picture, maybe before `goto` returns.
+  const picture = opened.then((socket) => socket.waitForEvent('framereceived'));
+  await Promise.all([picture, view.goto(session.browser_live_view_url)]);
+  expect((await opened).url()).toMatch(/^wss:/);
 });
+
+/** Runs a command to its end. */
+async function run(args: string[], env: Record<string, string>): Promise<{ code: number | null; output: string }> {
+  const command = new CliProcess(args, { env });
+  const { code } = await command.exited;
+  return { code, output: command.output };
+}
