@@ -1,29 +1,20 @@
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { gunzipSync } from 'node:zlib';
-import Kernel, { BadRequestError } from '@onkernel/sdk';
+import { BadRequestError } from '@onkernel/sdk';
 import { expect } from '@playwright/test';
-import { type AuditLog, type Client, createClient, ServiceError } from '../../../src/client/index.ts';
+import { type AuditLog, createClient, ServiceError } from '../../../src/client/index.ts';
 import { startService } from '../../../src/service/service.ts';
 import { collect } from '../../support/service/organization.ts';
 import { callerOf, dataDirectory, test as base, type Call } from '../../support/service/service.ts';
+import { lastHours } from './audit-records.ts';
 
-type Fixtures = { client: Client; kernel: Kernel };
-
-const test = base.extend<Fixtures>({
+const test = base.extend({
   serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }),
-  client: async ({ service }, use) => {
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey, userAgent: 'the-client' });
-    await use(client);
-  },
-  kernel: async ({ service }, use) => use(new Kernel({ baseURL: service.url, apiKey: service.apiKey })),
 });
 
-const hour = 60 * 60 * 1000;
-const thisHour = Math.floor(Date.now() / hour) * hour;
-/** Of whole hours: it is in the paths of searches, which must not have the digits of a status that is searched. */
-const window = { start: new Date(thisHour - hour).toISOString(), end: new Date(thisHour + 2 * hour).toISOString() };
+const window = lastHours();
 const at = `start=${window.start}&end=${window.end}`;
 
 /** Makes requests of several kinds, one after another. */
@@ -98,19 +89,35 @@ test('cuts off long paths and user agents, more in audit records of requests wit
   ]);
 });
 
-test('a request whose caller hangs up leaves a record, too', async ({ service }) => {
-  const { url, apiKey, call } = service;
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  await call('POST', '/browser_pools/ci/acquire', {});
-  const { hostname, port } = new URL(url);
-  const socket = connect(Number(port), hostname);
-  const body = '{"acquire_timeout_seconds":30}';
-  const head = `Host: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json`;
-  socket.write(`POST /browser_pools/ci/acquire HTTP/1.1\r\n${head}\r\nContent-Length: ${body.length}\r\n\r\n${body}`);
-  socket.end();
-  await expect
-    .poll(async () => (await call('GET', `/audit-logs?${at}&search=499`)).body)
-    .toMatchObject([{ status: 499, method: 'POST', route: '/browser_pools/{id_or_name}/acquire' }]);
+test.describe('without a browser that starts', () => {
+  test.use({
+    serviceOptions: async ({}, use, testInfo) => {
+      const executable = testInfo.outputPath('chromium');
+      await writeFile(executable, '#!/bin/sh\nexec sleep 60\n', { mode: 0o755 });
+      await use({ chromium: { executable }, sessionUids: false });
+    },
+  });
+
+  test('requests of callers that hang up or break the protocol leave records, too', async ({ service }) => {
+    const { url, apiKey, call } = service;
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    const { hostname, port } = new URL(url);
+    const acquiring = connect(Number(port), hostname);
+    const head = `Host: ${hostname}\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json`;
+    const body = '{"acquire_timeout_seconds":30}';
+    const length = `Content-Length: ${body.length}`;
+    acquiring.end(`POST /browser_pools/ci/acquire HTTP/1.1\r\n${head}\r\n${length}\r\n\r\n${body}`);
+    const recordsOf = async (search: string) => (await call('GET', `/audit-logs?${at}&search=${search}`)).body;
+    const hungUp = { status: 499, method: 'POST', route: '/browser_pools/{id_or_name}/acquire' };
+    await expect.poll(() => recordsOf('499')).toMatchObject([hungUp]);
+
+    const rebinding = connect(Number(port), hostname);
+    rebinding.end('GET /profiles?limit=1 HTTP/1.1\r\nHost: evil.example\r\nUser-Agent: rebinding\r\n\r\n');
+    await once(rebinding.resume(), 'close');
+    const unknown = { path: '/profiles?limit=[redacted]', route: '', auth_strategy: '' };
+    const named = { domain: 'evil.example', user_agent: 'rebinding' };
+    expect(await recordsOf('rebinding')).toMatchObject([{ status: 400, ...unknown, ...named }]);
+  });
 });
 
 test('each filter finds the matching audit records', async ({ service: { call } }) => {
@@ -175,37 +182,37 @@ test('paging neither skips nor repeats records while new ones arrive', async ({ 
   expect([last.body.length, last.headers.get('x-next-page-token')]).toEqual([1, null]);
 });
 
-test('both clients page through audit records and download them', async ({
-  service: { call },
-  client,
-  kernel,
-}, testInfo) => {
+test('both clients page through audit records and download them', async ({ call, client, kernel }, testInfo) => {
   for (let round = 0; round < 3; round += 1) await makeRequests(call);
   const search = '/profiles';
-  const ours = await collect(client.auditLogs.list({ ...window, search, limit: 4 }));
+  const query = { ...window, search, limit: 4 };
+  const ours = await collect(client.auditLogs.list(query));
   expect(ours.map(brief)).toEqual([...made, ...made, ...made]);
-  expect(await collect(kernel.auditLogs.list({ ...window, search, limit: 4 }))).toEqual(ours);
+  expect(await collect(kernel.auditLogs.list(query))).toEqual(ours);
   expect(await collect(kernel.auditLogs.list({ ...window, search, exclude_method: ['GET', 'POST'] }))).toHaveLength(6);
 
   const chunks: Uint8Array[] = [];
   const destination = { write: (chunk: Uint8Array) => void chunks.push(chunk) };
   const progress: number[] = [];
-  const result = await kernel.auditLogs.download({ ...window, search, limit: 4 }, destination, {
-    onProgress: ({ chunkRows }) => void progress.push(chunkRows),
-  });
+  const onProgress = ({ chunkRows }: { chunkRows: number }) => void progress.push(chunkRows);
+  const result = await kernel.auditLogs.download(query, destination, { onProgress });
   const file = Buffer.concat(chunks);
   expect(result).toEqual({ bytesWritten: file.length, chunks: 4, rows: 15 });
   expect(progress).toEqual([4, 4, 4, 3]);
-  const lines = gunzipSync(file).toString().trimEnd().split('\n');
-  expect(lines.map((line) => JSON.parse(line))).toMatchObject(ours);
-  expect(new Set(lines.map((line) => JSON.parse(line).event_id)).size).toBe(15);
+  const rowsOf = (text: string) =>
+    text
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+  const rows = rowsOf(gunzipSync(file).toString());
+  expect(rows).toMatchObject(ours);
+  expect(new Set(rows.map(({ event_id }) => event_id)).size).toBe(15);
   await expect(kernel.auditLogs.list({ start: window.end, end: window.start })).rejects.toThrow(BadRequestError);
 
-  const query = { ...window, search, limit: 4 };
   const to = testInfo.outputPath('audit.jsonl');
   expect(await client.auditLogs.download(to, { ...query, format: 'jsonl' })).toMatchObject({ rows: 15, chunks: 4 });
   const plain = await readFile(to, 'utf8');
-  expect(plain.trimEnd().split('\n').map((line) => JSON.parse(line))).toMatchObject(ours); // prettier-ignore
+  expect(rowsOf(plain)).toMatchObject(ours);
   expect(await client.auditLogs.download(`${to}.gz`, query)).toMatchObject({ rows: 15, chunks: 4 });
   expect(gunzipSync(await readFile(`${to}.gz`)).toString()).toBe(plain);
   const none = await client.auditLogs.download(`${to}.none`, { ...query, method: 'PUT' });
@@ -255,24 +262,6 @@ test("a project's key does not see the audit records of the organization", async
   expect(refused).toMatchObject({ status: 403, code: 'forbidden' });
   const { body } = await call('GET', `/audit-logs?${at}&search=403`);
   expect(body).toMatchObject([{ user_id: key.id, path: expect.stringContaining('/audit-logs') }]);
-});
-
-test('a request that the HTTP parser refuses leaves a record, too', async ({ service }) => {
-  const { hostname, port } = new URL(service.url);
-  const socket = connect(Number(port), hostname);
-  socket.end('GET /profiles?limit=1 HTTP/1.1\r\nHost: evil.example\r\nUser-Agent: rebinding\r\n\r\n');
-  await once(socket.resume(), 'close');
-  const { body } = await service.call('GET', `/audit-logs?${at}`);
-  expect(body).toMatchObject([
-    {
-      status: 400,
-      path: '/profiles?limit=[redacted]',
-      route: '',
-      domain: 'evil.example',
-      user_agent: 'rebinding',
-      auth_strategy: '',
-    },
-  ]);
 });
 
 const items = (count: number) => Array.from({ length: count }, (_, index) => `x${index}`).join(',');
