@@ -1,49 +1,53 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
+import { json } from 'node:stream/consumers';
 import { chromium, expect } from '@playwright/test';
-import { WebSocket } from 'ws';
-import { startService } from '../../../src/service/service.ts';
-import { systemChromium } from '../../support/views/chromium.ts';
+import { startService, type Service } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { refusalOf } from '../../support/http/refusal.ts';
 import { callerOf, test, type TestService } from '../../support/service/service.ts';
+
+type Headers = Record<string, string>;
+
+/** Sends a request of which every header can be chosen. */
+async function send({ url, apiKey }: Service, path: string, headers: Headers, method = 'GET'): Promise<Sent> {
+  const chosen = { authorization: `Bearer ${apiKey}`, ...headers };
+  const sent = request(`${url}${path}`, { method, headers: chosen, agent: false }).end();
+  const [message] = (await once(sent, 'response')) as [IncomingMessage];
+  return { status: message.statusCode!, body: await json(message) };
+}
 
 type Sent = { status: number; body: any }; // oxlint-disable-line typescript/no-explicit-any
 
-/** Sends a request of which every header can be chosen. */
-async function send(
-  { url, apiKey }: { url: string; apiKey: string },
-  path: string,
-  headers: Record<string, string>,
-  method = 'GET',
-): Promise<Sent> {
-  const sent = request(`${url}${path}`, {
-    method,
-    headers: { authorization: `Bearer ${apiKey}`, ...headers },
-    agent: false,
-  }).end();
-  const [message] = (await once(sent, 'response')) as [IncomingMessage];
-  let text = '';
-  for await (const chunk of message) text += String(chunk);
-  return { status: message.statusCode!, body: JSON.parse(text) };
-}
-
-/** The origins of all URLs in the answer to a new session, its replay and its login. */
-async function originsOf(service: TestService, headers: Record<string, string>): Promise<string[]> {
-  const session = await send(service, '/browsers', headers, 'POST');
+/**
+ * The origins of all URLs of a session, its replay and its login: in the answers to their creation with the headers
+ * `creating`, and to later requests with the headers `reading`.
+ */
+async function originsOf(service: TestService, creating: Headers, reading: Headers): Promise<string[][]> {
+  const session = await send(service, '/browsers', creating, 'POST');
   expect(session.status).toBe(200);
-  const { session_id: id } = session.body;
-  const { body: replay } = await send(service, `/browsers/${id}/replays`, headers, 'POST');
-  const login_url = 'http://127.0.0.1:1/';
-  const account = { domain: '127.0.0.1', profile_name: `ann-${id}`, login_url };
-  const connection = await service.call('POST', '/auth/connections', account);
-  const { body: login } = await send(service, `/auth/connections/${connection.body.id}/login`, headers, 'POST');
-  await service.call('DELETE', `/browsers/${id}`);
-  const urls = Object.entries({ ...session.body, ...replay, ...login }).filter(
-    ([name, value]) => typeof value === 'string' && name.endsWith('_url'),
-  );
-  const names = ['browser_live_view_url', 'cdp_ws_url', 'hosted_url', 'playwright_ws_url', 'replay_view_url'];
-  expect(urls.map(([name]) => name)).toEqual(expect.arrayContaining(names));
-  return [...new Set(urls.map(([, value]) => new URL(value as string).origin))].toSorted();
+  const browser = `/browsers/${session.body.session_id}`;
+  const replay = await send(service, `${browser}/replays`, creating, 'POST');
+  const login = async (headers: Headers) => {
+    const account = { domain: '127.0.0.1', profile_name: 'ann', login_url: 'http://127.0.0.1:1/' };
+    const { body } = await service.call('POST', '/auth/connections', account);
+    const answer = await send(service, `/auth/connections/${body.id}/login`, headers, 'POST');
+    await service.call('DELETE', `/auth/connections/${body.id}`);
+    return answer;
+  };
+  const created = [session, replay, await login(creating)];
+  const places = [browser, `${browser}/replays`];
+  const read = await Promise.all([...places.map((path) => send(service, path, reading)), login(reading)]);
+  await service.call('DELETE', browser);
+  return [created, read].map((answers) => {
+    const urls = answers
+      .flatMap(({ body }) => body)
+      .flatMap((body: object) => Object.entries(body))
+      .filter(([name, value]) => typeof value === 'string' && name.endsWith('_url'));
+    const names = ['browser_live_view_url', 'cdp_ws_url', 'hosted_url', 'playwright_ws_url', 'replay_view_url'];
+    expect(urls.map(([name]) => name)).toEqual(expect.arrayContaining(names));
+    return [...new Set(urls.map(([, value]) => new URL(value as string).origin))].toSorted();
+  });
 }
 
 test.describe('with a public URL', () => {
@@ -52,9 +56,8 @@ test.describe('with a public URL', () => {
   test('builds URLs from a public URL, and accepts its name and this machine as Host', async ({ service }) => {
     const expected = ['https://pool.example:8443', 'wss://pool.example:8443'];
     const forwarded = { 'x-forwarded-host': 'pool.example:8443', 'x-forwarded-for': '203.0.113.7' };
-    const hosts: Record<string, string>[] = [{}, { host: 'pool.example:8443', 'x-forwarded-host': 'evil.example' }];
-    const found = await Promise.all(hosts.map((headers) => originsOf(service, headers)));
-    expect(found).toEqual([expected, expected]);
+    const named = { host: 'pool.example:8443', 'x-forwarded-host': 'evil.example' };
+    expect(await originsOf(service, {}, named)).toEqual([expected, expected]);
     for (const host of ['pool.example:8443', 'POOL.example', 'localhost:1', '127.0.0.1'])
       expect((await send(service, '/browsers', { host })).status, host).toBe(200);
     for (const host of ['evil.example', 'a.pool.example', 'pool.example.evil.example', '10.0.0.1', '[::2]']) {
@@ -86,8 +89,7 @@ test.describe('behind a trusted proxy', () => {
 
     const forwarded = { 'x-forwarded-host': 'pool.example', 'x-forwarded-proto': 'https' };
     const kept = { host: 'pool.example:8080', 'x-forwarded-for': '203.0.113.7' };
-    const found = await Promise.all([originsOf(service, forwarded), originsOf(service, kept)]);
-    expect(found).toEqual([
+    expect(await originsOf(service, forwarded, kept)).toEqual([
       ['https://pool.example', 'wss://pool.example'],
       ['http://pool.example:8080', 'ws://pool.example:8080'],
     ]);
@@ -97,7 +99,7 @@ test.describe('behind a trusted proxy', () => {
   });
 });
 
-test('Playwright, CDP and the live view connect through a proxy on another address', async ({}) => {
+test('Playwright, CDP and the live view connect through a proxy on another address', async () => {
   await using service = await startService({ trustedProxies: ['127.0.0.1'] });
   await using proxy = await FaultProxy.start(service.url, {
     host: '127.0.0.5',
@@ -117,23 +119,16 @@ test('Playwright, CDP and the live view connect through a proxy on another addre
   await page.setContent('<title>Seen</title>');
   const direct = await chromium.connect(session.playwright_ws_url);
   expect(direct.version()).not.toBe('');
-  const viewer = await chromium.launch({ executablePath: await systemChromium() });
-  const view = await viewer.newPage();
-  const opened = view.waitForEvent('websocket', (socket) => new URL(socket.url()).host === host);
-  await view.goto(session.browser_live_view_url);
-  const socket = await opened;
-  if (!socket.isClosed()) await socket.waitForEvent('framereceived');
-  await Promise.all([viewer.close(), direct.close(), overCdp.close()]);
+  const opened = page.waitForEvent('websocket', (socket) => new URL(socket.url()).host === host);
+  // A page that stands still sends one picture, maybe before `goto` returns.
+  const picture = opened.then((socket) => socket.waitForEvent('framereceived'));
+  await Promise.all([picture, page.goto(session.browser_live_view_url)]);
+  await Promise.all([direct.close(), overCdp.close()]);
 });
 
 test('refuses a malformed public URL and malformed addresses of proxies', async () => {
-  for (const publicUrl of [
-    'pool.example',
-    'ftp://pool.example',
-    'https://pool.example/path',
-    'https://u:p@pool.example',
-  ])
-    await expect(startService({ publicUrl })).rejects.toThrow('is not a public URL');
+  const malformed = ['pool.example', 'ftp://pool.example', 'https://pool.example/path', 'https://u:p@pool.example'];
+  for (const publicUrl of malformed) await expect(startService({ publicUrl })).rejects.toThrow('is not a public URL');
   for (const proxy of ['proxy.example', '10.0.0.0/33', '10.0.0.0/8/8', ''])
     await expect(startService({ trustedProxies: [proxy] })).rejects.toThrow('is not an address or network of a proxy');
 });
@@ -146,7 +141,5 @@ test('beyond loopback, requires a key, and accepts only the address of the conne
   expect((await send(other, '/browsers', { host: `127.0.0.8:${port}` })).status).toBe(200);
   for (const host of ['0.0.0.0', `0.0.0.0:${port}`, '192.168.0.1', 'machine'])
     expect((await send(service, '/browsers', { host })).status, host).toBe(400);
-  const socket = new WebSocket(`ws://127.0.0.1:${port}/browser/cdp?jwt=x`).on('error', () => {});
-  const [, refused] = (await once(socket, 'unexpected-response')) as [unknown, IncomingMessage];
-  expect(refused.statusCode).toBe(401);
+  expect((await refusalOf(`ws://127.0.0.1:${port}/browser/cdp?jwt=x`)).status).toBe(401);
 });

@@ -10,6 +10,9 @@ import type { HandlerTree } from '../../../src/service/http/handler.ts';
 import { listen, type HttpServer } from '../../../src/service/http/server.ts';
 
 export const key = 'the-key';
+/** The bytes of a download that no socket holds. */
+export const all = 64 * 1024 * 1024;
+export const fileSize = 3 * 1024 * 1024;
 
 /** A contract that has one of each kind of request and answer, so that this layer is tested alone. */
 const contract = {
@@ -29,6 +32,7 @@ const contract = {
   poll: operation('POST /poll', '', { responses: { 200: json(z.unknown()), 204: empty } }),
   pollBytes: operation('GET /poll', '', { responses: { 200: octets() } }),
   download: operation('GET /bytes', '', { responses: { 200: octets() } }),
+  downloadFile: operation('GET /file', '', { responses: { 200: octets() } }),
   downloadMore: operation('GET /more', '', { responses: { 200: octets() } }),
   downloadLess: operation('GET /less', '', { responses: { 200: octets() } }),
   upload: operation('PUT /bytes', '', { body: octets(), responses: { 200: json(z.unknown()) } }),
@@ -124,7 +128,8 @@ function handlersOf(noticed: Noticed): HandlerTree<typeof contract> {
       await poll(noticed, signal);
       return { stream: bytes(noticed) };
     },
-    download: () => ({ stream: bytes(noticed), size: 64 * 1024 * 1024 }),
+    download: () => ({ stream: bytes(noticed), size: all }),
+    downloadFile: () => ({ stream: Readable.from(Array(48).fill(Buffer.alloc(fileSize / 48))), size: fileSize }),
     // As a file that grows while it is read.
     downloadMore: () => ({ stream: Readable.from([Buffer.from('abc'), Buffer.from('def')]), size: 4 }),
     downloadLess: () => ({ stream: Readable.from([Buffer.alloc(10)]), size: 20 }),
@@ -146,7 +151,7 @@ function bytes(noticed: Noticed): Readable {
   const stream = new Readable({
     read() {
       noticed.produced += 64 * 1024;
-      this.push(noticed.produced > 64 * 1024 * 1024 ? null : Buffer.alloc(64 * 1024, noticed.produced / 65536));
+      this.push(noticed.produced > all ? null : Buffer.alloc(64 * 1024, noticed.produced / 65536));
     },
   });
   return stream.on('close', () => (noticed.closedStreams += 1));

@@ -8,6 +8,7 @@ import { OperationError } from '../../../src/contract/errors.ts';
 import { filePart } from '../../../src/contract/file-part.ts';
 import { multipart } from '../../../src/contract/operation.ts';
 import { multipartBody } from '../../../src/service/http/requests/multipart.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { contentType, encoded, type Part } from '../../support/service/uploads.ts';
 
 const body = multipart(
@@ -137,6 +138,6 @@ test('parses or refuses any bytes as a form, and never crashes', async () => {
         if (outcome instanceof Error) expect(outcome).toMatchObject({ name: 'OperationError', code: 'bad_request' });
       },
     ),
-    { numRuns: 300, timeout: 5000 },
+    { numRuns: isLong ? 300 : 60, timeout: 5000 },
   );
 });

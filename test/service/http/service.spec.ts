@@ -15,13 +15,29 @@ import { isLong } from '../../support/processes/long-form.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
 
-test('a service without a data directory leaves no files behind', async () => {
+const acquire = '/browser_pools/ci/acquire';
+
+test('a service that stops ends its browsers, answers 503 to acquires, and leaves no temporary files', async () => {
   await using temporary = await ownTemporaryDirectory();
   const service = await startService();
-  const { body: session } = await callerOf(service)('POST', '/browsers', {});
-  expect(processesWith(session.session_id)).not.toEqual([]);
+  const call = callerOf(service);
+  const acquireWithin = (seconds: number) => call('POST', acquire, { acquire_timeout_seconds: seconds });
+  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+  const { body: leased } = await acquireWithin(60);
+  expect(processesWith(leased.session_id)).not.toEqual([]);
+  for (const seconds of [0, 1]) {
+    const started = performance.now();
+    expect(await acquireWithin(seconds)).toMatchObject({ status: 204, body: '' });
+    expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
+  }
+  const waiting = acquireWithin(30);
+  // Answered after the acquire was read, for the service reads in order of arrival.
+  await call('GET', '/browser_pools/ci');
+  const started = performance.now();
   await service.close();
-  await expectNoProcessWith(session.session_id);
+  expect(performance.now() - started).toBeLessThan(10_000);
+  expect(await waiting).toMatchObject({ status: 503, body: { code: 'unavailable' } });
+  await expectNoProcessWith(leased.session_id);
   expect(await readdir(temporary.path)).toEqual([]);
   await expect(fetch(service.url)).rejects.toThrow();
   await service.close();
@@ -47,10 +63,8 @@ test('a service keeps pools, profiles and its key over a restart, but no session
   await using second = await startService(options);
   expect(second.apiKey).toBe(first.apiKey);
   const again = callerOf(second);
-  expect((await again('GET', '/browser_pools/ci')).body).toMatchObject({
-    id: pool.id,
-    browser_pool_config: pool.browser_pool_config,
-  });
+  const { id, browser_pool_config } = pool;
+  expect((await again('GET', '/browser_pools/ci')).body).toMatchObject({ id, browser_pool_config });
   expect((await again('GET', '/profiles/ann')).body).toEqual({ ...(profile as object), storage_origins: [] });
   expect((await again('GET', `/browsers/${session.session_id}?include_deleted=true`)).status).toBe(404);
   expect((await again('POST', '/browser_pools/ci/acquire', {})).status).toBe(200);
@@ -93,9 +107,8 @@ test('a given API key replaces the stored one while the service runs, and no sec
   const options = { dataDirectory: dataDirectory(testInfo) };
   const first = await startService(options);
   await expect(startService(options)).rejects.toThrow(DataDirectoryInUseError);
-  await expect(startService(options)).rejects.toThrow(
-    /is in use by another service: use that service, stop it, or choose another directory/,
-  );
+  const advice = /is in use by another service: use that service, stop it, or choose another directory/;
+  await expect(startService(options)).rejects.toThrow(advice);
   expect((await callerOf(first)('GET', '/profiles')).status).toBe(200);
   await first.close();
   const second = await startService({ ...options, apiKey: 'a-key-of-my-own' });
@@ -108,34 +121,16 @@ test('a given API key replaces the stored one while the service runs, and no sec
 });
 
 test('a service that finds its port in use leaves no process and no locked data', async ({ service }, testInfo) => {
-  const options = { dataDirectory: dataDirectory(testInfo) };
+  const executable = testInfo.outputPath('chromium');
+  await writeFile(executable, '#!/bin/sh\nsleep 60\n', { mode: 0o755 });
+  const options = { dataDirectory: dataDirectory(testInfo), chromium: { executable }, sessionUids: false } as const;
   const first = await startService(options);
   await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });
+  await expect.poll(() => processesWith(options.dataDirectory)).not.toEqual([]);
   await first.close();
   await expect(startService({ ...options, port: Number(new URL(service.url).port) })).rejects.toThrow(/EADDRINUSE/);
   await expectNoProcessWith(options.dataDirectory);
   await using _second = await startService(options);
-});
-
-test('answers 204 to an acquire after its timeout, and 503 when the service stops, which ends browsers', async () => {
-  const service = await startService();
-  const call = callerOf(service);
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
-  for (const seconds of [0, 1]) {
-    const started = performance.now();
-    const answer = await call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: seconds });
-    expect(answer).toMatchObject({ status: 204, body: '' });
-    expect(performance.now() - started).toBeGreaterThanOrEqual(seconds * 1000 - 20);
-  }
-  const waiting = call('POST', '/browser_pools/ci/acquire', { acquire_timeout_seconds: 30 });
-  // Answered after the acquire was read, for the service reads in order of arrival.
-  await call('GET', '/browser_pools/ci');
-  const started = performance.now();
-  await service.close();
-  expect(performance.now() - started).toBeLessThan(10_000);
-  expect(await waiting).toMatchObject({ status: 503, body: { code: 'unavailable' } });
-  await expectNoProcessWith(leased.session_id);
 });
 
 test('the shutdown takes every step although one failed, and reports the first failure', async () => {
@@ -154,21 +149,12 @@ test('the shutdown takes every step although one failed, and reports the first f
   expect(taken).toEqual(['first', 'second', 'third', 'last']);
 });
 
-/** Sends a POST over a socket of its own. */
-function send({ url, apiKey }: TestService, path: string): ReturnType<typeof connect> {
-  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
-  const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json`;
-  socket.write(`POST ${path} HTTP/1.1\r\n${headers}\r\nContent-Length: 2\r\n\r\n{}`);
-  return socket;
-}
-
-const acquire = '/browser_pools/ci/acquire';
-const untouched = { available_count: 1, acquired_count: 0 };
-const ways = ['destroy', 'resetAndDestroy', 'end'] as const;
-
 test('a caller that hangs up while it waits or gets a browser leaves no browser', async ({ service }) => {
   const { call } = service;
+  const ways = ['destroy', 'resetAndDestroy', 'end'] as const;
   const pool = async () => (await call('GET', '/browser_pools/ci')).body;
+  const isUntouched = () =>
+    expect.poll(pool, { timeout: 20_000 }).toMatchObject({ available_count: 1, acquired_count: 0 });
   await call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: leased } = await call('POST', acquire, {});
   const sockets = ways.map((how) => ({ how, socket: send(service, acquire) }));
@@ -181,14 +167,14 @@ test('a caller that hangs up while it waits or gets a browser leaves no browser'
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
   expect((await patient).body.session_id).toBe(leased.session_id);
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id });
-  await expect.poll(pool, { timeout: 20_000 }).toMatchObject(untouched);
+  await isUntouched();
 
-  for (const how of isLong ? ways.flatMap((each) => Array<typeof each>(5).fill(each)) : ways) {
+  for (const how of isLong ? ways.flatMap((each) => Array<typeof each>(5).fill(each)) : ['destroy' as const]) {
     const socket = send(service, acquire).resume();
     await once(socket, 'connect');
     socket[how]();
     await once(socket, 'close');
-    await expect.poll(pool, { timeout: 20_000 }).toMatchObject(untouched);
+    await isUntouched();
   }
 
   const starting = send(service, '/browsers');
@@ -202,11 +188,8 @@ test('releasing a browser ends its action, and the next holder can act @long', a
   await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}/computer`;
-  const actions = [
-    { type: 'move_mouse', move_mouse: { x: 5, y: 5 } },
-    { type: 'sleep', sleep: { duration_ms: 25_000 } },
-    { type: 'move_mouse', move_mouse: { x: 9, y: 9 } },
-  ];
+  const moveTo = (at: number) => ({ type: 'move_mouse', move_mouse: { x: at, y: at } });
+  const actions = [moveTo(5), { type: 'sleep', sleep: { duration_ms: 25_000 } }, moveTo(9)];
   const acting = call('POST', `${path}/batch`, { actions });
   await expect.poll(async () => (await call('POST', `${path}/get_mouse_position`)).body).toEqual({ x: 5, y: 5 });
   await call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
@@ -218,14 +201,10 @@ test('releasing a browser ends its action, and the next holder can act @long', a
   });
 });
 
-test('an update renames a session, sets its tags, and removes both', async ({ service: { call, url } }) => {
-  const document = (await (await fetch(`${url}/openapi.json`)).json()) as {
-    openapi: string;
-    paths: Record<string, object>;
-  };
-  expect(document.openapi).toMatch(/^3\.1/);
-  const methods = Object.keys(document.paths['/browser_pools/{id_or_name}'] ?? {});
-  expect(methods.toSorted()).toEqual(['delete', 'get', 'patch']);
+test('an update renames a session, sets its tags, and removes both', async ({ call }) => {
+  const { openapi, paths } = (await call('GET', '/openapi.json')).body;
+  expect(openapi).toMatch(/^3\.1/);
+  expect(Object.keys(paths['/browser_pools/{id_or_name}']).toSorted()).toEqual(['delete', 'get', 'patch']);
 
   const asked = { name: 'a', tags: { k: 'v' }, stealth: true, kiosk_mode: true };
   const { body: session } = await call('POST', '/browsers', asked);
@@ -241,6 +220,14 @@ test('an update renames a session, sets its tags, and removes both', async ({ se
   expect((await call('GET', path)).body.usage.uptime_ms).toBeGreaterThan(0);
   for (const status of [204, 404]) expect((await call('DELETE', path)).status).toBe(status);
 });
+
+/** Sends a POST over a socket of its own. */
+function send({ url, apiKey }: TestService, path: string): ReturnType<typeof connect> {
+  const socket = connect(Number(new URL(url).port), '127.0.0.1').on('error', () => {});
+  const headers = `Host: 127.0.0.1\r\nAuthorization: Bearer ${apiKey}\r\nContent-Type: application/json`;
+  socket.write(`POST ${path} HTTP/1.1\r\n${headers}\r\nContent-Length: 2\r\n\r\n{}`);
+  return socket;
+}
 
 /** In the system's own one, others make theirs meanwhile. */
 async function ownTemporaryDirectory(): Promise<AsyncDisposable & { path: string }> {
