@@ -38,9 +38,10 @@ test('every operation has a success status, and GET operations have no body', ()
   expectOfAll(({ method, body }) => method !== 'GET' || body === undefined);
 });
 
+const isList = ({ responses }: Operation) => Object.values(responses).some(({ kind }) => kind === 'list');
+const isPaged = ({ query }: Operation) => Object.keys(pageQuery.shape).every((name) => name in (query?.shape ?? {}));
+
 test('every list takes a page size and an offset', () => {
-  const isList = ({ responses }: Operation) => Object.values(responses).some(({ kind }) => kind === 'list');
-  const isPaged = ({ query }: Operation) => Object.keys(pageQuery.shape).every((name) => name in (query?.shape ?? {}));
   expectOfAll((operation) => !isList(operation) || isPaged(operation));
 });
 

@@ -29,13 +29,11 @@ test('the OpenAPI document has title, version and the bearer scheme that every o
 });
 
 test('the OpenAPI document describes every operation once, under its dotted name', () => {
-  const expected = operations.map(([name, { method, path, summary }]) => [name, method.toLowerCase(), path, summary]);
-  const actual = described.map(({ path, method, description: { operationId, summary } }) => [
-    operationId,
-    method,
-    path,
-    summary,
-  ]);
+  const expected = operations.map(([name, { method, path, summary }]) => `${name}: ${method} ${path}, ${summary}`);
+  const actual = described.map(
+    ({ path, method, description }) =>
+      `${description.operationId}: ${method.toUpperCase()} ${path}, ${description.summary}`,
+  );
   expect(actual.toSorted()).toEqual(expected.toSorted());
 });
 
@@ -127,12 +125,10 @@ test('operations of a project take the project header, operations of the organiz
 
 test('renamed paths are deprecated, and list 410 among their answers', () => {
   const former = operations.filter(([, operation]) => 'deprecated' in operation).map(([name]) => name);
-  const found = described.map(({ description }) => description);
-  const namesOf = (some: OpenAPIOperation[]) => some.map(({ operationId }) => operationId).toSorted();
-  expect(namesOf(found.filter(({ deprecated }) => deprecated))).toEqual(former.toSorted());
+  expect(namesWith(({ deprecated }) => deprecated === true)).toEqual(former.toSorted());
   // Codes of logins are gone too, once they were used.
-  const gone = [...former, 'auth.connections.exchange'];
-  expect(namesOf(found.filter(({ responses }) => '410' in responses))).toEqual(gone.toSorted());
+  const gone = [...former, 'auth.connections.exchange'].toSorted();
+  expect(namesWith(({ responses }) => '410' in responses)).toEqual(gone);
   expect(describedAs('projects.deprecated.retrieve').summary).toBe(describedAs('projects.retrieve').summary);
 });
 
@@ -185,6 +181,11 @@ test('form bodies have a schema with binary files and bracketed lists', () => {
   });
   expect(content['multipart/form-data']).not.toHaveProperty('encoding');
 });
+
+function namesWith(property: (operation: OpenAPIOperation) => boolean): string[] {
+  const found = described.filter(({ description }) => property(description));
+  return found.map(({ description }) => description.operationId).toSorted();
+}
 
 function bodySchemaOf(name: string) {
   return describedAs(name).requestBody!.content['application/json']!.schema!;

@@ -26,6 +26,7 @@ async function makeRequests(call: Call): Promise<void> {
   await call('DELETE', '/profiles/bob');
 }
 
+const rowsOf = (text: string) => Array.from(text.trimEnd().split('\n'), (line) => JSON.parse(line));
 const brief = ({ method, path, status }: AuditLog) => `${method} ${path} ${status}`;
 const made = [
   'DELETE /profiles/bob 204',
@@ -199,11 +200,6 @@ test('both clients page through audit records and download them', async ({ call,
   const file = Buffer.concat(chunks);
   expect(result).toEqual({ bytesWritten: file.length, chunks: 4, rows: 15 });
   expect(progress).toEqual([4, 4, 4, 3]);
-  const rowsOf = (text: string) =>
-    text
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line));
   const rows = rowsOf(gunzipSync(file).toString());
   expect(rows).toMatchObject(ours);
   expect(new Set(rows.map(({ event_id }) => event_id)).size).toBe(15);

@@ -158,8 +158,6 @@ test('counts refused requests from very many addresses in a few audit records', 
 
 test('a service forgets records that are older than its retention, and records nothing for one of 0 days', async () => {
   const clock = new TestClock();
-  const found = async ({ call }: TestService, query: string) =>
-    ((await call('GET', `/audit-logs?${query}`)).body as AuditLog[]).map(({ path }) => path);
   await using service = await startTestService({ clock, auditRetentionDays: 2 });
   const lastDays = () => {
     const [start, end] = [clock.now() - 5 * dayMs, clock.now() + 1].map((time) => new Date(time).toISOString());
@@ -168,12 +166,16 @@ test('a service forgets records that are older than its retention, and records n
   await service.call('GET', '/profiles/first');
   clock.advance(1.5 * dayMs);
   await service.call('GET', '/profiles/second');
-  expect(await found(service, lastDays())).toEqual(['/profiles/second', '/profiles/first']);
+  expect(await pathsIn(service, lastDays())).toEqual(['/profiles/second', '/profiles/first']);
   clock.advance(dayMs);
-  expect(await found(service, lastDays())).toEqual(['/profiles/second']);
+  expect(await pathsIn(service, lastDays())).toEqual(['/profiles/second']);
 
   await using silent = await startTestService({ auditRetentionDays: 0 });
   await silent.call('GET', '/profiles');
   const { start, end } = lastHours();
-  expect(await found(silent, `start=${start}&end=${end}`)).toEqual([]);
+  expect(await pathsIn(silent, `start=${start}&end=${end}`)).toEqual([]);
 });
+
+async function pathsIn({ call }: TestService, query: string): Promise<string[]> {
+  return ((await call('GET', `/audit-logs?${query}`)).body as AuditLog[]).map(({ path }) => path);
+}

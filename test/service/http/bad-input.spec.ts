@@ -173,11 +173,11 @@ test('refuses bad input with an error that names the field', async ({ call }, te
     await symlink(outside, join(root, 'link'));
     const dots = '/../../../../../../..';
     for (const path of [`${dots}${outside}/secret`, '/link/secret', `/tmp/..${dots}${outside}/secret`]) {
-      const query = (at: string) => `path=${encodeURIComponent(at)}`;
+      const [query, other] = [path, `${path}.test`].map((at) => `path=${encodeURIComponent(at)}`);
       for (const [method, request, body] of [
-        ['GET', `read_file?${query(path)}`],
-        ['GET', `file_info?${query(path)}`],
-        ['PUT', `write_file?${query(`${path}.test`)}`, 'x'],
+        ['GET', `read_file?${query}`],
+        ['GET', `file_info?${query}`],
+        ['PUT', `write_file?${other}`, 'x'],
         ['PUT', 'move', { src_path: path, dest_path: '/stolen' }],
       ] as const) {
         const answer = await call(method, `/browsers/${id}/fs/${request}`, body);

@@ -184,11 +184,12 @@ test('a caller that hangs up while it waits or gets a browser leaves no browser'
   await expect.poll(async () => (await call('GET', '/browsers?status=active')).body).toEqual([]);
 });
 
+const moveTo = (at: number) => ({ type: 'move_mouse', move_mouse: { x: at, y: at } });
+
 test('releasing a browser ends its action, and the next holder can act @long', async ({ service: { call } }) => {
   await call('POST', '/browser_pools', { size: 1, name: 'ci', start_url: 'about:blank' });
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});
   const path = `/browsers/${leased.session_id}/computer`;
-  const moveTo = (at: number) => ({ type: 'move_mouse', move_mouse: { x: at, y: at } });
   const actions = [moveTo(5), { type: 'sleep', sleep: { duration_ms: 25_000 } }, moveTo(9)];
   const acting = call('POST', `${path}/batch`, { actions });
   await expect.poll(async () => (await call('POST', `${path}/get_mouse_position`)).body).toEqual({ x: 5, y: 5 });
