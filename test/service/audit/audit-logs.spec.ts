@@ -110,7 +110,7 @@ test.describe('without a browser that starts', () => {
     acquiring.end(`POST /browser_pools/ci/acquire HTTP/1.1\r\n${head}\r\n${length}\r\n\r\n${body}`);
     const recordsOf = async (search: string) => (await call('GET', `/audit-logs?${at}&search=${search}`)).body;
     const hungUp = { status: 499, method: 'POST', route: '/browser_pools/{id_or_name}/acquire' };
-    await expect.poll(() => recordsOf('499')).toMatchObject([hungUp]);
+    await expect.poll(() => recordsOf('499&method=POST')).toMatchObject([hungUp]);
 
     const rebinding = connect(Number(port), hostname);
     rebinding.end('GET /profiles?limit=1 HTTP/1.1\r\nHost: evil.example\r\nUser-Agent: rebinding\r\n\r\n');

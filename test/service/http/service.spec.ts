@@ -121,9 +121,12 @@ test('a given API key replaces the stored one while the service runs, and no sec
 });
 
 test('a service that finds its port in use leaves no process and no locked data', async ({ service }, testInfo) => {
-  const executable = testInfo.outputPath('chromium');
+  const directory = dataDirectory(testInfo);
+  // Its path is in the command lines of sessions, whose files may be outside the data directory.
+  const executable = join(directory, 'chromium');
+  await mkdir(directory);
   await writeFile(executable, '#!/bin/sh\nsleep 60\n', { mode: 0o755 });
-  const options = { dataDirectory: dataDirectory(testInfo), chromium: { executable }, sessionUids: false } as const;
+  const options = { dataDirectory: directory, chromium: { executable }, sessionUids: false } as const;
   const first = await startService(options);
   await callerOf(first)('POST', '/browser_pools', { size: 1, name: 'ci' });
   await expect.poll(() => processesWith(options.dataDirectory)).not.toEqual([]);
