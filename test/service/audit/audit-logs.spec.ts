@@ -117,7 +117,7 @@ test.describe('without a browser that starts', () => {
     await once(rebinding.resume(), 'close');
     const unknown = { path: '/profiles?limit=[redacted]', route: '', auth_strategy: '' };
     const named = { domain: 'evil.example', user_agent: 'rebinding' };
-    expect(await recordsOf('rebinding')).toMatchObject([{ status: 400, ...unknown, ...named }]);
+    expect(await recordsOf('profiles')).toMatchObject([{ status: 400, ...unknown, ...named }]);
   });
 });
 
