@@ -148,11 +148,11 @@ export default {
     ],
   },
   'fixtures/camel-case.ts': {
-    tests: ['suites/names.spec'],
+    tests: ['front-door/names.spec'],
     changes: [['ownNames.has(snakeName(name)) && !Array.isArray(item)', 'ownNames.has(snakeName(name))']],
   },
   'fixtures/playwright-version.ts': {
-    tests: ['suites/first-steps.spec'],
+    tests: ['lease/decisions.spec'],
     title: 'unsupported version',
     changes: [
       ['Number(minor) >= Number(leastMinor)', 'Number(minor) > Number(leastMinor)'],
