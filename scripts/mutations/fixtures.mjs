@@ -43,8 +43,8 @@ export default {
     changes: [['if (hasHar) await disposing;\n      else if', 'if']],
   },
   'fixtures/lease/browser/remote-browser.ts': {
-    tests: ['lease/lease.spec'],
-    title: "poolLease: 'worker' shares one browser",
+    tests: ['front-door/matrix.spec'],
+    title: 'work over cdp',
     isBuilt: true,
     changes: [
       ['(fresh && this.#used)', 'false'],

@@ -26,8 +26,8 @@ export default {
     tests: ['sessions/session.spec', 'sessions/conflicts.spec'],
     title: 'has an id, a token|end of all sessions|names of live sessions',
     changes: [
-      ['session && sameToken(token, session.token) ? session', 'session ? session'],
-      ['session.name === name && session.alive && isOther', 'session.name === name && isOther'],
+      ['session && sameToken(token, session.lease.token) ? session', 'session ? session'],
+      ['session.lease.name === name && session.alive && isOther', 'session.lease.name === name && isOther'],
       ['await Promise.allSettled(this.#starting);', ''],
       ['return session?.alive ? session : undefined;', 'return session;'],
       ['if (session?.alive) return session;', 'if (session) return session;'],
