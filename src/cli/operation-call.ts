@@ -1,4 +1,5 @@
-import { createReadStream } from 'node:fs';
+import { once } from 'node:events';
+import { createReadStream, ReadStream } from 'node:fs';
 import { addAbortSignal, type Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
@@ -90,6 +91,7 @@ async function argumentsOf(
   const hasFields = Object.keys(body).length > 0;
   const sent = operation.body && (await bodyOf(operation.body, hasFields ? body : undefined, input, signal));
   refuseUnknownField(name, operation, sent);
+  await Promise.all([sent, ...Object.values(body)].map((value) => opened(value, signal)));
   return [...path, ...(operation.body ? [sent] : []), ...(operation.query ? [query] : []), { signal }];
 }
 
@@ -125,6 +127,13 @@ async function bodyOf(
 /** Opens a file for a call. Ignores errors here: if the call fails early, nobody reads the stream or its error. */
 function fileStream(file: string): Readable {
   return createReadStream(file).on('error', () => {});
+}
+
+/** Before the call: the service may refuse it before it reads a file, and then nobody would learn that the file is missing. */
+async function opened(value: unknown, signal: AbortSignal): Promise<void> {
+  if (!(value instanceof ReadStream) || !value.pending) return;
+  if (value.errored) throw value.errored;
+  await once(value, 'open', { signal });
 }
 
 function parse(parameter: string): [name: string, value: unknown] {
