@@ -154,7 +154,7 @@ test('the reaper outlives workers that are killed in the middle of a message or 
 
 test('the reaper retries if the service is briefly unreachable', async ({ answering, ledger, reap }) => {
   let calls = 0;
-  const url = await answering(({ socket }) => (calls++ < 5 ? socket.destroy() : []));
+  const url = await answering(({ socket }) => (calls++ < 5 ? void socket.destroy() : []));
   ledger.append(entryAt(url));
   await reap(url);
   expect(existsSync(ledger.directory)).toBe(false);
@@ -203,7 +203,7 @@ test('before it ends, the reaper also returns the leases of earlier runs', async
 });
 
 test("the reaper doesn't flush the pool of a service that ended with the run", async ({ answering, ledger, reap }) => {
-  const url = await answering(({ socket }) => socket.destroy());
+  const url = await answering(({ socket }) => void socket.destroy());
   await reap(url, 'ci');
   expect(existsSync(ledger.directory)).toBe(false);
 });

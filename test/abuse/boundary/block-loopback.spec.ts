@@ -22,7 +22,7 @@ test("blocks pages, programs and other processes from the machine's servers and 
 }) => {
   const { session_id: id, cdp_ws_url } = await startSession(call, { headless: true });
   const browser = await chromium.connectOverCDP(cdp_ws_url);
-  const useProxy = async (proxy: ReturnType<typeof custom>) => {
+  const useProxy = async (proxy: ReturnType<typeof custom> & { bypass_hosts?: string[] }) => {
     const created = await client.proxies.create(proxy);
     await client.browsers.update(id, { proxy_id: created.id! });
   };
@@ -40,7 +40,7 @@ test("blocks pages, programs and other processes from the machine's servers and 
   });
 
   await test.step('sets a first proxy without a restart', async () => {
-    await useProxy(custom(open.port, { bypass_hosts: ['direct.example'] }));
+    await useProxy({ ...custom(open.port), bypass_hosts: ['direct.example'] });
     await page.goto('http://shop.example/');
     expect(open.requests).toEqual(['GET http://shop.example/']);
     expect((await page.goto('http://direct.example/'))?.status()).toBe(502);
@@ -57,7 +57,7 @@ test("blocks pages, programs and other processes from the machine's servers and 
     });
     await using proxy = await HttpProxy.start({ site: site.url });
     // Also for a host that the proxy is not asked for.
-    await useProxy(custom(proxy.port, { bypass_hosts: ['localhost', '127.0.0.1'] }));
+    await useProxy({ ...custom(proxy.port), bypass_hosts: ['localhost', '127.0.0.1'] });
     await page.goto('http://shop.example/');
     await expect(page).toHaveTitle('shop');
     for (const host of ['127.0.0.1', 'localhost', '[::1]', '0.0.0.0', '127.9.9.9', '2130706433', '[::ffff:127.0.0.1]'])

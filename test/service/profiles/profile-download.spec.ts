@@ -10,7 +10,7 @@ import { extract } from '../../../src/archive/index.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import type { Service } from '../../../src/service/service.ts';
 import { writeAsOwner } from '../../support/processes/open-directory.ts';
-import { test, testOnDisk } from '../../support/service/ann.ts';
+import { test, testOnDisk } from './ann.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { everywhere, kept, startSession } from '../../support/service/profiles.ts';
 

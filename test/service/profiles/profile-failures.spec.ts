@@ -6,7 +6,7 @@ import { startService } from '../../../src/service/service.ts';
 import { writeAsOwner } from '../../support/processes/open-directory.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../../support/processes/processes.ts';
 import { sessionsIn } from '../../support/processes/sessions-directory.ts';
-import { Ann, test as shared, testOnDisk } from '../../support/service/ann.ts';
+import { Ann, test as shared, testOnDisk } from './ann.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { callerOf } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';

@@ -1,5 +1,5 @@
 import { expect } from '@playwright/test';
-import { test } from '../../support/service/ann.ts';
+import { test } from './ann.ts';
 import { keptIn } from '../../support/service/profiles.ts';
 import type { Call } from '../../support/service/service.ts';
 

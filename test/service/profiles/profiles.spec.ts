@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { startService } from '../../../src/service/service.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { sessionsIn } from '../../support/processes/sessions-directory.ts';
-import { Ann, test, testOnDisk } from '../../support/service/ann.ts';
+import { Ann, test, testOnDisk } from './ann.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { everywhere, keptIn, startSession } from '../../support/service/profiles.ts';
 import { callerOf } from '../../support/service/service.ts';

@@ -1,8 +1,16 @@
 import { expect, mergeTests } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
-import { endSession, everywhere, keptIn, logIn, profileSaveOf, startSession, test as withSite } from './profiles.ts';
-import { callerOf, dataDirectory, type Call } from './service.ts';
-import { test as shared } from './shared-service.ts';
+import {
+  endSession,
+  everywhere,
+  keptIn,
+  logIn,
+  profileSaveOf,
+  startSession,
+  test as withSite,
+} from '../../support/service/profiles.ts';
+import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
+import { test as shared } from '../../support/service/shared-service.ts';
 
 type Started = Awaited<ReturnType<typeof startSession>>;
 
