@@ -20,7 +20,7 @@ import { isExcluded } from './exclude.ts';
 import type { Limits } from './limits.ts';
 import type { ProgressCount } from './progress.ts';
 import type { EntrySink } from './tar-entries.ts';
-import { Turns } from './turns.ts';
+import { setImmediate } from 'node:timers/promises';
 
 /** Files up to this size are written in one step, larger files in batches of at least this size. */
 const batchBytes = 256 * 1024;
@@ -189,4 +189,21 @@ function timeOf({ mtime }: Header): number {
 /** Whether GNU tar has stored the file as a sparse file: its content then is a map of holes and the data between them. */
 function isSparse({ pax }: Header): boolean {
   return Object.keys(pax ?? {}).some((key) => key.startsWith('GNU.sparse.'));
+}
+
+const longestTurnMs = 5;
+
+/** Lets the event loop run every 5 ms during long synchronous work. */
+class Turns {
+  #since = performance.now();
+
+  /** Call after each step. Returns a promise to wait for if the work has blocked the event loop for 5 ms, else `undefined`. */
+  next(): Promise<void> | undefined {
+    return performance.now() - this.#since < longestTurnMs ? undefined : this.#wait();
+  }
+
+  async #wait(): Promise<void> {
+    await setImmediate();
+    this.#since = performance.now();
+  }
 }

@@ -1,5 +1,4 @@
 import { extract as tarExtract, type Extract, type ExtractEvents, type Header } from 'tar-stream';
-import { drained } from './drained.ts';
 import { ArchiveError } from './errors.ts';
 
 /** Takes the content of an entry of a tar. The reader waits for each promise that a method returns. */
@@ -142,4 +141,26 @@ function isZero(bytes: Buffer): boolean {
 
 function goesOn(): ArchiveError {
   return new ArchiveError('trailing_bytes', 'the tar in the archive has other data after its end mark');
+}
+
+type Drainable = {
+  readonly destroyed: boolean;
+  on(event: 'drain' | 'close', listener: () => void): unknown;
+  off(event: 'drain' | 'close', listener: () => void): unknown;
+};
+
+/** Waits until a full stream takes more data. Rejects if the stream closes first. Its `error` event then has the reason. */
+export async function drained(stream: Drainable): Promise<void> {
+  await new Promise<void>((resolve, reject) => {
+    const onDrain = () => settle(resolve);
+    const onClose = () => settle(() => reject(new Error('the stream was closed')));
+    const settle = (outcome: () => void) => {
+      stream.off('drain', onDrain);
+      stream.off('close', onClose);
+      outcome();
+    };
+    stream.on('drain', onDrain);
+    stream.on('close', onClose);
+    if (stream.destroyed) onClose();
+  });
 }

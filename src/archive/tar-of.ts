@@ -2,11 +2,11 @@ import { constants } from 'node:fs';
 import { lstat, open, readlink, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import { pack as tarPack, type Header, type Pack } from 'tar-stream';
-import { drained } from './drained.ts';
 import { isExcluded } from './exclude.ts';
 import { inOrder } from './in-order.ts';
 import { ProgressCount, type Progress } from './progress.ts';
 import { unlessVanished, walk, type WalkedEntry } from './walk.ts';
+import { drained } from './tar-entries.ts';
 
 export type TarOptions = {
   onProgress?: ((progress: Progress) => void) | undefined;

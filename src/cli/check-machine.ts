@@ -2,9 +2,8 @@ import { readFile, statfs } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { inBytes } from './progress.ts';
-import { checkPlaywright } from './check-playwright.ts';
+import { checkPlaywright, isIn } from './check-playwright.ts';
 import type { Examined, Finding } from './finding.ts';
-import { isIn } from './version-range.ts';
 
 /** With less free space than this, `doctor` warns. In bytes: a few profiles and replays fill it. */
 const littleSpace = 1e9;

@@ -4,7 +4,6 @@ import { createRequire } from 'node:module';
 import { dirname, join, resolve } from 'node:path';
 import type { Examined, Finding } from './finding.ts';
 import { configNames, testSources } from './test-sources.ts';
-import { isIn } from './version-range.ts';
 
 const { peerDependencies } = createRequire(import.meta.url)('playwright-pool/package.json') as {
   peerDependencies: { '@playwright/test': string };
@@ -83,4 +82,19 @@ function resolved(name: string, directory: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Whether a version is in a range of package.json, such as `^20.19 || >=22.12` or `>=1.61 <2`. */
+export function isIn(range: string, version: string): boolean {
+  const [major = 0, minor = 0] = numbersIn(version);
+  const fits = (part: string): boolean => {
+    const [partMajor = 0, partMinor = 0] = numbersIn(part);
+    const reaches = major === partMajor ? minor >= partMinor : major > partMajor && !part.startsWith('^');
+    return reaches !== part.startsWith('<');
+  };
+  return range.split(' || ').some((alternative) => alternative.split(' ').every(fits));
+}
+
+function numbersIn(text: string): number[] {
+  return Array.from(text.matchAll(/\d+/g), Number);
 }

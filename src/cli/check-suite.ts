@@ -7,11 +7,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { fixOfCopies } from './check-playwright.ts';
 import { connected, hostedURL } from './connection.ts';
-import { counted } from './counted.ts';
 import type { Examined, Finding } from './finding.ts';
 import type { PlaywrightProject, Suite } from './suite-reporter.ts';
 import { testSources } from './test-sources.ts';
 import { findUnpooled, readSources } from './unpooled.ts';
+import { counted } from './terminal.ts';
 
 const listTimeout = 60_000;
 

@@ -2,7 +2,6 @@ import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { dirname, relative, resolve } from 'node:path';
 import { Command } from 'commander';
 import { CommandError, exitCodes } from './command-error.ts';
-import { counted } from './counted.ts';
 import { interruptible } from './interruption.ts';
 import { newWorkflow } from './ci-workflow.ts';
 import { testDirectories } from './config-object.ts';
@@ -10,7 +9,7 @@ import { editedConfig, editedImports, isMoved, leftInConfig } from './suite-edit
 import { whyUnreadable } from './check-suite.ts';
 import { configNames, configsBelow, testSources } from './test-sources.ts';
 import { confirm, examples } from './service-command.ts';
-import { styled } from './terminal.ts';
+import { styled, counted } from './terminal.ts';
 import { findUnpooled } from './unpooled.ts';
 
 type InitOptions = { config?: string; tests?: string; ci: boolean; yes?: boolean; dryRun?: boolean };

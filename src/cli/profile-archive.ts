@@ -5,10 +5,10 @@ import { ArchiveError, extract } from '../archive/index.ts';
 import type { Bytes, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
-import { counted } from './counted.ts';
 import { inBytes, withProgress } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
 import { printJSON } from './table.ts';
+import { counted } from './terminal.ts';
 
 export type DownloadOptions = ConnectionOptions & { output: string; format: 'tar.zst' | 'tar'; json?: boolean };
 type Extracted = { bytes: number; entries: number };

@@ -1,11 +1,10 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { CommandError } from './command-error.ts';
 import type { ConnectionOptions } from './connection.ts';
-import { counted } from './counted.ts';
 import { withCopy } from './profile-copy.ts';
 import { withProgress } from './progress.ts';
 import { printJSON } from './table.ts';
-import { printable, styled } from './terminal.ts';
+import { printable, styled, counted } from './terminal.ts';
 import { readUserData, type Item, type Items, type UserData } from './user-data.ts';
 
 export type DiffOptions = ConnectionOptions & {

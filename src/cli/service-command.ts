@@ -1,5 +1,5 @@
 import { createInterface } from 'node:readline/promises';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
@@ -97,4 +97,16 @@ export async function confirm(question: string, signal: AbortSignal): Promise<vo
   } finally {
     terminal.close();
   }
+}
+
+/**
+ * Returns a parser for an option that takes whole numbers from `min` to `max`. It throws an InvalidArgumentError with the
+ * message `problem` for other texts.
+ */
+export function wholeNumber(min: number, max: number, problem: string): (text: string) => number {
+  return (text) => {
+    const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
+    if (number >= min && number <= max) return number;
+    throw new InvalidArgumentError(problem);
+  };
 }

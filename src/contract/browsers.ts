@@ -3,13 +3,12 @@ import { computer } from './computer.ts';
 import { curl } from './curl.ts';
 import { loadExtensions } from './extensions.ts';
 import { files } from './files.ts';
-import { empty, json, list, operation } from './operation.ts';
+import { empty, json, list, operation, events } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { playwright } from './playwright.ts';
 import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
 import { replays } from './replays.ts';
-import { sessionLogs } from './session-logs.ts';
 import { telemetry } from './telemetry.ts';
 import {
   chromiumArgs,
@@ -24,6 +23,27 @@ import {
   tunnel,
   viewport,
 } from './values.ts';
+import { logEvent } from './app-events.ts';
+
+/** The operation that reads log files of a session, and the messages of its browser. */
+export const sessionLogs = {
+  stream: operation(
+    'GET /browsers/{id}/logs/stream',
+    "Read the lines of a file of the session, or of its browser's own messages. A source that isn't there is one event, and the end",
+    {
+      query: z.strictObject({
+        source: z.enum(['path', 'supervisor']),
+        follow: queryBoolean()
+          .default(true)
+          .describe('Only new lines, until the lease ends; otherwise all lines, and then the end'),
+        path: z.string().optional().describe('A file in the file system of the session, for the source path'),
+        supervisor_process: z.string().optional().describe('chromium, for the source supervisor'),
+      }),
+      responses: { 200: events(logEvent) },
+      errors: [429],
+    },
+  ),
+};
 
 /**
  * The result of saving a session's profile. `overwrote`: another session saved the profile after this one had copied it,

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { appAction, errorEvent, heartbeatEvent, logEvent, region } from './app-events.ts';
-import { filePart, unsupportedField } from './file-part.ts';
-import { empty, events, json, list, multipart, operation } from './operation.ts';
+import { empty, events, json, list, multipart, operation, filePart, unsupportedField } from './operation.ts';
 import { pageQuery, queryBoolean } from './pagination.ts';
 import { since } from './since.ts';
 import { timestamp } from './values.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { filePart } from './file-part.ts';
-import { empty, json, list, multipart, octets, operation } from './operation.ts';
+import { empty, json, list, multipart, octets, operation, filePart } from './operation.ts';
 import { pageQuery } from './pagination.ts';
 import { httpUrl, name, timestamp } from './values.ts';
 

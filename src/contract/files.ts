@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import { filePart } from './file-part.ts';
-import { empty, events, json, multipart, octets, operation } from './operation.ts';
+import { empty, events, json, multipart, octets, operation, filePart } from './operation.ts';
 import { absolutePath, timestamp } from './values.ts';
 
 /** Permission bits in octal. */

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { errorObject, netFailure } from './error-object.ts';
 import { errorStatus } from './errors.ts';
-import { hasOpenBody } from './open-bodies.ts';
 import {
   type DeprecatedOperation,
   errorsOf,
+  hasOpenBody,
   type Multipart,
   type Octets,
   type Operation,

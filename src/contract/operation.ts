@@ -1,6 +1,5 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { commonErrors } from './errors.ts';
-import type { FilePart } from './file-part.ts';
 
 /**
  * One entry of the contract. The client's function, the service's route and the OpenAPI document come from it. `path` has
@@ -216,4 +215,29 @@ export function errorsOf(operation: Operation): number[] {
 function underFormerPath(operation: Operation, former: FormerPath): DeprecatedOperation {
   const { path: replacement, errors = [] } = operation;
   return { ...operation, path: former.path, errors: [...errors, 410], deprecated: { ...former, replacement } };
+}
+
+/** The type of a file in the schema of a multipart body. Client and service replace it by their own types of files. */
+export type FilePart = { readonly [isFilePart]: true };
+export declare const isFilePart: unique symbol;
+
+/** Accepts any value: the client and the service check that it is a file. */
+export const filePart = z
+  .custom<FilePart>((value) => value !== undefined, 'must be a file')
+  .meta({ type: 'string', format: 'binary' });
+
+/** A form field that the hosted service's SDK (`@onkernel/sdk`) can send, but this service refuses with 501. */
+export const unsupportedField = z.never().optional();
+
+/**
+ * The operations that refuse unknown fields in JSON bodies and forms. They are those whose body the hosted service's
+ * OpenAPI document closes (`additionalProperties: false`). Its SDK is the npm package `@onkernel/sdk`. In bodies of all
+ * other operations, and in all queries, the service ignores unknown fields.
+ */
+const closed =
+  /^\/(browsers\/\{id\}\/(fs|computer|process|playwright|curl)|auth\/connections|credentials|org\/credential_providers)(\/|$)/;
+
+/** Whether the service ignores unknown fields of the body. Otherwise it refuses them. */
+export function hasOpenBody({ path }: Pick<Operation, 'path'>): boolean {
+  return !closed.test(path);
 }

@@ -16,16 +16,15 @@ import { noLog, type Log } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
 import { isLoopback } from './process/network/loopback.ts';
 import { ownVersion } from './process/own-version.ts';
-import { within } from './process/within.ts';
 import {
   DataDirectoryInUseError,
   makeDataDirectory,
   readServiceRecord,
   removeUnfinished,
   stillInPlace,
+  storedKey,
 } from './process/start/data-directory.ts';
-import { everyStep } from './process/every-step.ts';
-import { storedKey } from './process/start/stored-key.ts';
+import { everyStep, within } from './process/every-step.ts';
 import { refuseWindows } from './process/start/system.ts';
 import { Addresses } from './http/addresses.ts';
 import { createApp } from './http/app.ts';

@@ -4,12 +4,11 @@ import { sinceMicroseconds } from '../../contract/since.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { appEvents } from './app-events.ts';
 import type { Apps } from './apps.ts';
-import { type InvocationRecord, invocationsTable } from './invocations-table.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Clock } from '../process/clock.ts';
 import { WithStatus, type HandlerTree } from '../http/handler.ts';
-import type { InvocationRecords } from './invocation-records.ts';
+import { type InvocationRecords, type InvocationRecord, invocationsTable } from './invocation-records.ts';
 import { browserAnswer } from '../sessions/browser-answer.ts';
 
 const invocationAnswer = answerOf(invocation, invocationsTable);

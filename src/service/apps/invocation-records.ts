@@ -1,9 +1,8 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { ListPage } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
-import { pageOfRows } from '../database/list-page.ts';
-import { type NewRowOf, Table } from '../database/table.ts';
-import { type InvocationRecord, invocationsTable } from './invocations-table.ts';
+import { type NewRowOf, Table, type RowOf, table, pageOfRows } from '../database/table.ts';
+import { optional, text, time } from '../database/columns.ts';
 
 type Filter = {
   projectId: string;
@@ -91,3 +90,23 @@ function fitting(rows: { bytes: number }[]): number {
   const count = rows.findIndex(({ bytes }, index) => (size += bytes) > largestPage && index > 0);
   return count === -1 ? rows.length : count;
 }
+
+/** The runs of actions. */
+export const invocationsTable = table('invocations', {
+  id: text(),
+  projectId: text(),
+  deploymentId: text(),
+  appName: text(),
+  version: text(),
+  actionName: text(),
+  payload: optional(text()),
+  output: optional(text()),
+  status: text<InvocationStatus>(),
+  statusReason: optional(text()),
+  createdAt: time(),
+  /** The time of creation, until the action starts. */
+  startedAt: time(),
+  finishedAt: optional(time()),
+});
+
+export type InvocationRecord = RowOf<typeof invocationsTable>;

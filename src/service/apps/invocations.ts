@@ -5,8 +5,7 @@ import type { AppLauncher } from './app-launcher.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { RunningApp } from './deployments.ts';
 import type { DeploymentRecord } from './deployments-table.ts';
-import type { InvocationRecords } from './invocation-records.ts';
-import type { InvocationRecord } from './invocations-table.ts';
+import type { InvocationRecords, InvocationRecord } from './invocation-records.ts';
 import type { Slots } from './slots.ts';
 
 export type InvocationsOptions = {

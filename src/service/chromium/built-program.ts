@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { builtFile } from '../process/children/built-file.ts';
 import type { Isolation } from './isolation.ts';
+import { builtFile } from '../process/children/executables.ts';
 
 /**
  * Returns the path of one of the service's compiled scripts that every system user can run. `name` is the script's path

@@ -2,7 +2,6 @@ import type { ChildProcess } from 'node:child_process';
 import { Readable, Writable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { OperationError } from '../../contract/errors.ts';
-import { withUtf8 } from './locale.ts';
 import { startChild } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
@@ -12,9 +11,12 @@ import type { Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
 import type { ProxyAccess } from './network/proxy-connection.ts';
 import type { IsolatedUser } from './isolated-user.ts';
-import { shortTemporary } from './short-temporary.ts';
 import { chromiumSwitches } from './switches.ts';
 import { Egress } from './network/egress.ts';
+import { sharedTemporaryDirectory } from '../process/trees/reachable.ts';
+import { join } from 'node:path';
+import { symlink, unlink } from 'node:fs/promises';
+import { randomBytes } from 'node:crypto';
 
 /**
  * Options of the service: the path of Chromium, whether it runs in its sandbox, and whether pages are kept from the
@@ -214,4 +216,34 @@ async function ended(child: ChildProcess, release: () => Promise<void>): Promise
   } finally {
     await release();
   }
+}
+
+/**
+ * The environment with a UTF-8 locale: in any other locale, Chromium can't open a file whose name has characters beyond
+ * ASCII.
+ */
+export function withUtf8(environment: Environment): Environment {
+  const { LC_ALL, LC_CTYPE, LANG } = environment;
+  if (/utf-?8\b/i.test(LC_ALL || LC_CTYPE || LANG || '')) return environment;
+  return { ...environment, [LC_ALL ? 'LC_ALL' : 'LC_CTYPE']: 'C.UTF-8' };
+}
+
+/** The longest path of a socket, in bytes (`sun_path` of Linux, without its final zero). */
+const longestSocket = 107;
+const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
+
+/**
+ * Returns a short path for a Chromium's temporary directory: the path itself, its own `/tmp` if it has one, or a link. Chromium with a window
+ * makes a socket there, and fails if the socket's path is too long. (With a relative path, no download completes.)
+ * `remove` deletes the link.
+ */
+async function shortTemporary(
+  directory: string,
+  { hasOwnTmp }: { hasOwnTmp: boolean },
+): Promise<{ path: string; remove: () => Promise<void> }> {
+  if (Buffer.byteLength(directory + socket) <= longestSocket) return { path: directory, remove: async () => {} };
+  if (hasOwnTmp) return { path: '/tmp', remove: async () => {} };
+  const link = join(await sharedTemporaryDirectory(), `playwright-pool-${randomBytes(6).toString('hex')}`);
+  await symlink(directory, link);
+  return { path: link, remove: () => unlink(link).catch(() => {}) };
 }

@@ -1,7 +1,6 @@
 import type { ListPage } from '../../contract/operation.ts';
 import type { Column, Columns, OptionalColumn, Stored, Values } from './columns.ts';
 import type { Database, Statement } from './database.ts';
-import { pageOfRows } from './list-page.ts';
 import type { Secrets } from './secrets.ts';
 
 /** The name and the columns of a table. A key in camelCase is a column in snake_case. */
@@ -175,4 +174,17 @@ function defined<T extends Values>(filter: T): T {
 
 export function columnName(key: string): string {
   return key.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/**
+ * Makes a list page from rows. `rows` must have one row more than the page, if there are more, so that `hasMore` is
+ * right.
+ */
+export function pageOfRows<Row, T>(
+  rows: Row[],
+  toItem: (row: Row) => T,
+  { limit, offset }: { limit: number; offset: number },
+): ListPage<T> {
+  const hasMore = rows.length > limit;
+  return { items: rows.slice(0, limit).map(toItem), hasMore, nextOffset: hasMore ? offset + limit : 0 };
 }

@@ -5,13 +5,13 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { unlessTaken, type Database } from '../database/database.ts';
-import { Table, type RowOf } from '../database/table.ts';
+import { Table, type RowOf, table } from '../database/table.ts';
 import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
-import { extensionsTable } from './extensions-table.ts';
 import { unpackExtension } from './unpack.ts';
+import { integer, optional, text, time } from '../database/columns.ts';
 
 export type ExtensionRow = RowOf<typeof extensionsTable>;
 
@@ -138,3 +138,17 @@ async function sha256(file: string): Promise<string> {
   await pipeline(createReadStream(file), hash);
   return hash.digest('hex');
 }
+
+/** The stored extensions of Chromium. */
+export const extensionsTable = table('extensions', {
+  id: text(),
+  project_id: text(),
+  /** Unique in the project. */
+  name: optional(text()),
+  created_at: time(),
+  last_used_at: optional(time()),
+  /** Of the zip archive. */
+  size_bytes: integer(),
+  /** SHA-256 of the zip archive. */
+  checksum: text(),
+});

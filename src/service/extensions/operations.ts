@@ -4,8 +4,7 @@ import { answerOf } from '../database/answer-of.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { pageOf } from '../http/list-page.ts';
 import { fetchFromStore, storeId } from './chrome-store.ts';
-import type { ExtensionStore } from './extensions.ts';
-import { extensionsTable } from './extensions-table.ts';
+import { type ExtensionStore, extensionsTable } from './extensions.ts';
 import { receiveArchive } from './unpack.ts';
 
 const answer = answerOf(extension, extensionsTable);

@@ -1,11 +1,11 @@
 import { EventEmitter, once } from 'node:events';
 import { limitReached } from '../../contract/errors.ts';
-import type { sessionLogs } from '../../contract/session-logs.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { notAvailable, tailFile, type LogLine } from './log-tail.ts';
+import type { sessionLogs } from '../../contract/browsers.ts';
 
 /** The most log streams that a lease may have open at once. */
 const mostStreams = 20;

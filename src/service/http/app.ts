@@ -17,7 +17,6 @@ import { WaitingBytes, type Claim } from '../process/waiting-bytes.ts';
 import { Addresses } from './addresses.ts';
 import { toAnswer } from './answers/answer.ts';
 import { answerError, errorAnswerer, noteFailure, type FailedRequest } from './answers/error-answer.ts';
-import { announceRemoval } from './former-path.ts';
 import {
   browserPath,
   type ApiKeyIdentity,
@@ -38,6 +37,7 @@ import {
   type TokenRequests,
   type TokenSession,
 } from './token-requests.ts';
+import type { AnsweredContext } from './answers/event-answer.ts';
 
 /** `apiKey` is set once the bearer token is checked, `session` for a request with a session's token instead. */
 type AppEnvironment = { Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity; session?: () => TokenSession } };
@@ -368,4 +368,25 @@ function handlerAt(handlers: object, name: string): Handler<Operation> {
 
 function honoPath(path: string): string {
   return path.replaceAll(/\{(\w+)\}/g, ':$1');
+}
+
+/**
+ * Adds the headers of a deprecated path: deprecation date (RFC 9745), removal date (RFC 8594) and replacement (RFC
+ * 5829). Throws `gone` from the removal date on.
+ */
+function announceRemoval(
+  { req, env }: AnsweredContext,
+  { deprecated, method }: DeprecatedOperation,
+  clock: Clock,
+): void {
+  const { deprecatedOn, removedOn } = deprecated;
+  const replacement = deprecated.replacement.replaceAll(/\{(\w+)\}/g, (_, name: string) =>
+    encodeURIComponent(req.param(name) ?? ''),
+  );
+  env.outgoing.setHeader('deprecation', `@${Date.parse(deprecatedOn) / 1000}`);
+  env.outgoing.setHeader('sunset', new Date(removedOn).toUTCString());
+  env.outgoing.setHeader('link', `<${replacement}>; rel="successor-version"`);
+  if (clock.now() >= Date.parse(removedOn)) {
+    throw new OperationError('gone', `${method} ${req.path} was removed on ${removedOn}: use ${method} ${replacement}`);
+  }
 }

@@ -14,8 +14,7 @@ import type { Clock } from '../process/clock.ts';
 import { newId, sameToken } from '../process/id.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { inTransaction, type Database, type Statement } from '../database/database.ts';
-import { pageOfRows } from '../database/list-page.ts';
-import { type RowOf, Table } from '../database/table.ts';
+import { type RowOf, Table, pageOfRows } from '../database/table.ts';
 import { KeyLineage } from './key-lineage.ts';
 import { apiKeysTable } from './organization-tables.ts';
 

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
-import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { passedToNode } from '../process/children/passed-on.ts';
 import type { Lease } from '../sessions/lease.ts';
@@ -12,6 +11,7 @@ import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
+import { builtFile } from '../process/children/executables.ts';
 
 /** A host ends after this time without clients, in ms. */
 const idleMs = 60_000;

@@ -3,7 +3,7 @@ import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { OperationError } from '../../contract/errors.ts';
-import { builtFile } from '../process/children/built-file.ts';
+import { builtFile } from '../process/children/executables.ts';
 import { startChild } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';

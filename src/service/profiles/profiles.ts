@@ -5,8 +5,23 @@ import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { inTransaction, unlessTaken, type Database } from '../database/database.ts';
 import { answerOf } from '../database/answer-of.ts';
-import { contains, Table } from '../database/table.ts';
-import { profilesTable } from './profiles-table.ts';
+import { contains, Table, table } from '../database/table.ts';
+import { integer, optional, text, time } from '../database/columns.ts';
+
+/** The stored profiles of all projects. */
+const profilesTable = table('profiles', {
+  id: text(),
+  project_id: text(),
+  /** Unique in the project. */
+  name: optional(text()),
+  created_at: time(),
+  updated_at: time(),
+  last_used_at: optional(time()),
+  /** The version of the files that was saved last. */
+  version: optional(text()),
+  /** The size of that version. */
+  size_bytes: optional(integer()),
+});
 
 type ProfileCreate = BodyOutput<typeof profiles.create>;
 type ProfileUpdate = BodyOutput<typeof profiles.update>;

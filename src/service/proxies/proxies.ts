@@ -7,8 +7,28 @@ import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { answerOf } from '../database/answer-of.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
-import { type RowOf, Table } from '../database/table.ts';
-import { proxiesTable } from './proxies-table.ts';
+import { type RowOf, Table, table } from '../database/table.ts';
+import { integer, json, optional, sealed, text, time } from '../database/columns.ts';
+
+/** The stored proxies of all projects. */
+const proxiesTable = table('proxies', {
+  id: text(),
+  project_id: text(),
+  name: optional(text()),
+  protocol: text<'http' | 'https'>(),
+  bypass_hosts: json<string[]>(),
+  host: text(),
+  port: integer(),
+  username: optional(text()),
+  password: optional(sealed(({ id }) => `proxy ${id} password`)),
+  /** Certificates in PEM. */
+  ca_bundle: optional(text()),
+  /** The result of the last check. */
+  status: optional(text<'available' | 'unavailable'>()),
+  status_reason: optional(text()),
+  last_checked: optional(time()),
+  created_at: time(),
+});
 
 type Row = RowOf<typeof proxiesTable>;
 type ProxyUpdate = BodyOutput<typeof proxies.update>;

@@ -1,7 +1,6 @@
 import { mkdir, mkdtemp, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
-import { builtFile } from '../process/children/built-file.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
@@ -10,6 +9,7 @@ import { findChromium, type Environment } from '../chromium/find-chromium.ts';
 import { openSecurePage } from '../chromium/secure-page.ts';
 import { Isolation } from '../chromium/isolation.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
+import { builtFile } from '../process/children/executables.ts';
 
 /** Bytes to write at a position of the video file. They may replace earlier bytes. */
 export type FilePart = { position: number; data: Buffer };

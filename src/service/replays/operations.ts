@@ -1,7 +1,6 @@
 import { replay, type Replay, type replays as operations } from '../../contract/replays.ts';
 import type { HeldSessions } from '../sessions/held-sessions.ts';
-import { type ReplayRecord, replaysTable } from './replays-table.ts';
-import { keptMs, type Replays } from './replays.ts';
+import { keptMs, type Replays, type ReplayRecord, replaysTable } from './replays.ts';
 import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
 import { answerOf } from '../database/answer-of.ts';

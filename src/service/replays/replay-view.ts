@@ -5,7 +5,7 @@ import { sendStored } from '../http/answers/answer.ts';
 import type { StoredBytes } from '../http/handler.ts';
 import { answerDocument, notice, type PageContext, type Pages } from '../http/document.ts';
 import { viewFile } from '../../views/view-file.ts';
-import type { ReplayRecord } from './replays-table.ts';
+import type { ReplayRecord } from './replays.ts';
 
 /** A recording as its player shows it. Times are in ms since the epoch. */
 export type ReplayView = {

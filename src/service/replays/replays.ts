@@ -2,19 +2,19 @@ import { createReadStream } from 'node:fs';
 import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
 import path from 'node:path';
 import type { Readable } from 'node:stream';
-import { unsupportedFields, OperationError } from '../../contract/errors.ts';
+import { unsupportedFields, OperationError, type ErrorCode } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
-import { contains } from '../database/table.ts';
+import { contains, type RowOf, type Table, table } from '../database/table.ts';
 import { newId, newToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
-import type { ReplayRecord, ReplayRecords } from './replays-table.ts';
 import type { Encoder } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import { failureOf, Replay } from './replay.ts';
 import { local } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
+import { json, optional, text, time } from '../database/columns.ts';
 
 /** A stored video. `read` returns the bytes from `start` to `end`, including the last one. */
 export type StoredVideo = {
@@ -260,3 +260,24 @@ function videoSettings({ size, framerate }: ReplayStart, viewport: { width: numb
 function even(pixels: number): number {
   return Math.max(2, 2 * Math.round(pixels / 2));
 }
+
+/** The recordings of all projects. */
+export const replaysTable = table('replays', {
+  id: text(),
+  projectId: text(),
+  sessionId: text(),
+  /** The secret that signs links to the replay. */
+  token: text(),
+  title: optional(text()),
+  startedAt: time(),
+  finishedAt: optional(time()),
+  /** Unknown until the first frame is encoded. */
+  contentType: optional(text()),
+  /** The error that ended the recording early. */
+  failure: optional(json<{ code: ErrorCode; message: string }>()),
+  /** In the order of the chapters. */
+  markers: json<(ReplayMarker & { at_ms: number })[]>(),
+});
+
+export type ReplayRecord = RowOf<typeof replaysTable>;
+type ReplayRecords = Table<typeof replaysTable>;

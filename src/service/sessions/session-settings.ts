@@ -2,9 +2,9 @@ import type { BrowserCreate } from '../../contract/browsers.ts';
 import { invalidField, unsupportedFields, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import { checkExtraSwitches } from '../chromium/extra-switches.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { SessionSettings, StoredExtension } from './session.ts';
+import { checkExtraSwitches } from '../chromium/switches.ts';
 
 type ExtensionSelector = BrowserCreate['extensions'][number];
 

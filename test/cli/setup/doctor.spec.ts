@@ -5,13 +5,13 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { startService } from '../../../src/service/service.ts';
-import { isIn } from '../../../src/cli/version-range.ts';
 import { serve } from '../../support/http/serve.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { expect, expectExit, test as base } from '../commands.ts';
 import { project } from './projects.ts';
+import { isIn } from '../../../src/cli/check-playwright.ts';
 
 /** The test with `cli` in an own process. */
 const test = base.extend({ cli: async ({ cliProcess }, use) => use(cliProcess) });

@@ -5,9 +5,8 @@ import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
 import { chromium, expect, test, type TestInfo } from '@playwright/test';
-import { launchChromium, type LaunchOptions } from '../../../src/service/chromium/chromium.ts';
+import { launchChromium, type LaunchOptions, withUtf8 } from '../../../src/service/chromium/chromium.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
-import { withUtf8 } from '../../../src/service/chromium/locale.ts';
 import { chromiumSwitches } from '../../../src/service/chromium/switches.ts';
 import { expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
 

@@ -1,7 +1,7 @@
 import { expect } from '@playwright/test';
-import { checkExtraSwitches } from '../../../src/service/chromium/extra-switches.ts';
 import { test } from '../../support/service/shared-service.ts';
 import { commandLine, processesWith } from '../../support/processes/processes.ts';
+import { checkExtraSwitches } from '../../../src/service/chromium/switches.ts';
 
 /** Refused switches by a part of the reason. */
 const refusedSwitches = {

@@ -1,6 +1,5 @@
 import { expect, test } from '@playwright/test';
 import type { Submission } from '../../../src/contract/login-flow.ts';
-import { canReauth } from '../../../src/service/logins/can-reauth.ts';
 import type { LoginChoice, LoginField, LoginForm } from '../../../src/service/logins/reading/login-form.ts';
 import { promptFields, toInput } from '../../../src/service/logins/flow/prompt.ts';
 import {
@@ -10,6 +9,7 @@ import {
   storedValues,
   type StoredLogin,
 } from '../../../src/service/logins/stored-login.ts';
+import { canReauth } from '../../../src/service/logins/logins.ts';
 
 const field = (id: string, type: LoginField['type'], ref: string, label: string, more: Partial<LoginField> = {}) => ({
   id,

@@ -1,6 +1,4 @@
-import { filePart } from '../../../contract/file-part.ts';
-import type { Multipart } from '../../../contract/operation.ts';
-import { unwrapped, type Schema } from './unwrapped.ts';
+import { type Multipart, filePart } from '../../../contract/operation.ts';
 
 /** The keys of a field's path: `['files', '0', 'file']` for `files[0][file]`, `files[0].file` and `files.0.file`. */
 export type FieldPath = readonly string[];
@@ -71,4 +69,14 @@ function below(schema: Schema, key: string): Schema | undefined {
   if (type === 'array') return /^\d{1,6}$/.test(key) ? element : undefined;
   if (type === 'record') return valueType;
   return type === 'object' && Object.hasOwn(shape, key) ? shape[key] : undefined;
+}
+
+/** A schema that may be optional or have a default. */
+export type Schema = {
+  def: { type: string; innerType?: Schema; shape?: Record<string, Schema>; element?: Schema; valueType?: Schema };
+};
+
+/** The schema without `optional` and `default`. */
+export function unwrapped(schema: Schema): Schema {
+  return schema.def.innerType ? unwrapped(schema.def.innerType) : schema;
 }

@@ -1,13 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable, Transform } from 'node:stream';
 import type { z } from 'zod';
-import { hasOpenBody } from '../../../contract/open-bodies.ts';
-import type { Operation } from '../../../contract/operation.ts';
+import { hasOpenBody, type Operation } from '../../../contract/operation.ts';
 import { invalidField, OperationError } from '../../../contract/errors.ts';
 import { uncounted, type Claim } from '../../process/waiting-bytes.ts';
 import { invalidInput } from '../answers/error-answer.ts';
-import { parseKnown } from './unknown-fields.ts';
-import { unwrapped, type Schema } from './unwrapped.ts';
+import { unwrapped, type Schema } from './multipart-fields.ts';
 
 /** The largest JSON body in bytes by default: room for a payload of 4.5 MB with every character escaped. */
 const largestJson = 10 * 1024 * 1024;
@@ -204,4 +202,20 @@ function validate<S extends z.ZodType>(schema: S, value: unknown, whole: string,
 
 function isList({ shape }: z.ZodObject, name: string): boolean {
   return Object.hasOwn(shape, name) && unwrapped(shape[name] as Schema).def.type === 'array';
+}
+
+/** Parses a value after removing the fields that the schema doesn't know, in nested objects too. Changes `value`. */
+export function parseKnown<S extends z.ZodType>(schema: S, value: unknown): z.ZodSafeParseResult<z.output<S>> {
+  let result = schema.safeParse(value);
+  while (!result.success && removeUnknown(value, result.error.issues)) result = schema.safeParse(value);
+  return result;
+}
+
+function removeUnknown(value: unknown, issues: z.core.$ZodIssue[]): boolean {
+  const unknown = issues.filter((issue) => issue.code === 'unrecognized_keys');
+  for (const { path, keys } of unknown) {
+    const owner = path.reduce<unknown>((node, key) => (node as Record<PropertyKey, unknown>)[key], value);
+    for (const key of keys) delete (owner as Record<string, unknown>)[key];
+  }
+  return unknown.length > 0;
 }

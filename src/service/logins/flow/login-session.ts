@@ -1,6 +1,5 @@
 import type { HeldSessions } from '../../sessions/held-sessions.ts';
-import type { ReplayRecord } from '../../replays/replays-table.ts';
-import type { Replays } from '../../replays/replays.ts';
+import type { Replays, ReplayRecord } from '../../replays/replays.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { OpenCdp, Session } from '../../sessions/session.ts';
 import { sessionSettings, type Surroundings } from '../../sessions/session-settings.ts';

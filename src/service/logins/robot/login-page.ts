@@ -5,11 +5,16 @@ import { Acting } from './acting.ts';
 import { mayVisit } from './allowed-domains.ts';
 import { discover, type Discovery, type Target } from '../reading/discovery.ts';
 import { asksToLogIn, findLogin } from './find-login.ts';
-import { LoginError, type LoginInput, type LoginPageOptions, type LoginState } from '../reading/login-form.ts';
+import {
+  LoginError,
+  type LoginInput,
+  type LoginPageOptions,
+  type LoginState,
+  type LoginForm,
+} from '../reading/login-form.ts';
 import { emptyMs, lateStateOf, stableMs, stateOf, type LoginCourse } from './login-state.ts';
 import type { Message, ObservedFrame } from '../reading/observation.ts';
 import { SiteCookies } from './site-cookies.ts';
-import { withoutValues } from './without-values.ts';
 import { WatchedPage } from './watched-page.ts';
 
 const pollMs = 100;
@@ -346,4 +351,25 @@ function shownIn({ form, canLogOut }: Discovery): string {
   const { url, fields, choices, website_error: error, external_action_message: action } = form;
   const asked = [fields, choices].map((all) => all.map(({ id, label }) => [id, label]));
   return JSON.stringify([url.replace(/[?#].*$/, ''), ...asked, error, action, canLogOut]);
+}
+
+/** Shorter values occur in too many words. */
+const shortest = 3;
+
+/** Removes filled-in values from the texts of a form, because pages repeat them: "There is no account for alice". */
+function withoutValues(form: LoginForm, values: readonly string[]): LoginForm {
+  const found = values.flatMap((value) => (value.length >= shortest ? [value, encodeURIComponent(value)] : []));
+  if (found.length === 0) return form;
+  const longestFirst = found.sort((a, b) => b.length - a.length);
+  const cut = (text: string) => longestFirst.reduce((rest, value) => rest.replaceAll(value, '…'), text);
+  const cutAll = <T extends object>(texts: T, names: (keyof T)[]): T => {
+    const copy = { ...texts };
+    for (const name of names) if (typeof copy[name] === 'string') copy[name] = cut(copy[name]) as T[typeof name];
+    return copy;
+  };
+  return {
+    ...cutAll(form, ['url', 'website_error', 'external_action_message']),
+    fields: form.fields.map((field) => cutAll(field, ['label', 'hint', 'placeholder'])),
+    choices: form.choices.map((choice) => cutAll(choice, ['label', 'description', 'target'])),
+  };
 }

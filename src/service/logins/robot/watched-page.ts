@@ -2,11 +2,11 @@ import { setMaxListeners } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { CdpEvent, Command, FrameTree, Params, Result } from '../../chromium/cdp/cdp-protocol.ts';
-import { builtFile } from '../../process/children/built-file.ts';
 import { LoginError } from '../reading/login-form.ts';
 import type { Observation, ObservedFrame } from '../reading/observation.ts';
 import { PageLoads } from './page-loads.ts';
 import { lookIntoClosedRoots, type FrameWorld } from './shadow-roots.ts';
+import { builtFile } from '../../process/children/executables.ts';
 
 /** A frame that has a CDP session of its own, and the session of the frame around it. */
 export type FrameOwner = { parent: string; frameId: string };

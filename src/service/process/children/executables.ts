@@ -1,5 +1,6 @@
 import { access, constants, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
 /** The files that a command name may mean: one for each directory of `PATH`, in this order. Skips relative directories. */
 export function inPath(command: string, environment: Readonly<Record<string, string | undefined>>): string[] {
@@ -20,4 +21,16 @@ export async function firstExecutable(files: string[]): Promise<string | undefin
     }
   }
   return undefined;
+}
+
+/**
+ * The path of a compiled file of the service. Child processes and scripts of HTML views always use the compiled files,
+ * even if a test imports the TypeScript sources.
+ */
+export function builtFile(name: string): string {
+  return path.join(
+    path.dirname(fileURLToPath(import.meta.resolve('playwright-pool/package.json'))),
+    'dist/src/service',
+    name,
+  );
 }

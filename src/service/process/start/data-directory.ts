@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
-import { readdir, rename, rm, writeFile } from 'node:fs/promises';
+import { readdir, rename, rm, writeFile, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
 import { errorCode } from '../system-error.ts';
@@ -146,4 +146,22 @@ function userCacheDirectory(env: NodeJS.ProcessEnv): string {
   if (process.platform === 'darwin') return join(homedir(), 'Library', 'Caches');
   if (process.platform === 'win32') return env['LOCALAPPDATA'] || join(homedir(), 'AppData', 'Local');
   return env['XDG_CACHE_HOME'] || join(homedir(), '.cache');
+}
+
+/** Returns the service's API key from its data directory. Creates a new key if it is missing or revoked. */
+export async function storedKey(
+  dataDirectory: string | undefined,
+  isRevoked: (key: string) => boolean,
+): Promise<string> {
+  if (dataDirectory === undefined) return newKey();
+  const file = join(dataDirectory, 'api-key');
+  const stored = existsSync(file) ? (await readFile(file, 'utf8')).trim() : '';
+  if (stored !== '' && !isRevoked(stored)) return stored;
+  const key = newKey();
+  await writePrivateFile(file, `${key}\n`);
+  return key;
+}
+
+function newKey(): string {
+  return `pwp_${randomBytes(32).toString('base64url')}`;
 }

@@ -6,12 +6,12 @@ import { request as secureRequest } from 'node:https';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { builtFile } from '../children/built-file.ts';
 import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceRecord } from './data-directory.ts';
 import { refuseWindows } from './system.ts';
 import { isRunning } from '../children/is-running.ts';
-import { childNodeOptions } from '../children/node-options.ts';
 import { errorCode } from '../system-error.ts';
+import { childNodeOptions } from '../children/passed-on.ts';
+import { builtFile } from '../children/executables.ts';
 
 /** How long joining a running service or starting a new one may take, in ms. */
 const joinTimeoutMs = 30_000;

@@ -1,4 +1,0 @@
-/** A count with its noun: `1 file`, `2 files`. */
-export function counted(count: number, noun: string, plural = `${noun}s`): string {
-  return `${count} ${count === 1 ? noun : plural}`;
-}
