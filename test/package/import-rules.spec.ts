@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { cp, mkdir, mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -227,6 +227,17 @@ test('imports form no cycles, not even imports of types', async () => {
     'src/client/d.ts': `import type { A } from './a.ts';\nexport type D = A;`,
   };
   expect(await refused('no-cycle', files)).toEqual(['src/client/a.ts:1', 'src/client/b.ts:1', 'src/client/c.ts:1']);
+});
+
+test('folders named suites have only projects of whole runs, because the tests leave them out', async () => {
+  const entries = await readdir(join(root, 'test'), { recursive: true });
+  const suites = entries.filter((entry) => /\/suites\/.*\.ts$/.test(entry));
+  expect(suites.length).toBeGreaterThan(20);
+  for (const file of suites) {
+    const text = await readFile(join(root, 'test', file), 'utf8');
+    const imported = Array.from(text.matchAll(/ from '(\..*)'/g), ([, specifier]) => join(dirname(file), specifier!));
+    expect(imported.filter((path) => !path.includes('/suites/'))).toEqual([]);
+  }
 });
 
 test('no folder of the service, the fixtures and the tests has more than 20 files', async () => {

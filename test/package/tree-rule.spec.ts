@@ -26,13 +26,13 @@ const safeCalls: Record<string, [Reason, string]> = {
   'apps/process/app-processes.ts': ['service', 'readFileSync 1'],
   'apps/process/load-apps.ts': ['user', 'existsSync 1'],
   'chromium/built-program.ts': ['service', 'writeFile 1'],
+  'chromium/chromium.ts': ['service', 'symlink 1, unlink 1'],
   'chromium/find-chromium.ts': ['service', 'readFile 2, readdir 1'],
   'chromium/isolated-user.ts': ['new', 'chmod 1, chown 1, copyFile 1'],
   'chromium/isolation.ts': ['new', 'chmod 1, chown 1, mkdir 2, rename 1'],
   'chromium/network/socket-owner.ts': ['service', 'readFileSync 2, readdirSync 1'],
   'chromium/orphans.ts': ['service', 'readFileSync 1, readdirSync 1'],
   'chromium/private-mounts.ts': ['new', 'chmod 1, mkdir 3, readFile 1, realpath 4, stat 2, writeFile 1'],
-  'chromium/short-temporary.ts': ['service', 'symlink 1, unlink 1'],
   'dashboard/assets.ts': ['service', 'readFileSync 1'],
   'database/database.ts': ['service', 'existsSync 1, writeFile 1'],
   'database/secrets.ts': [
@@ -74,7 +74,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   ],
   'process/start/data-directory.ts': [
     'service',
-    'accessSync 1, existsSync 2, mkdirSync 1, readFileSync 2, readdir 1, realpathSync 1, rename 1, rm 3, statSync 3, writeFile 1',
+    'accessSync 1, existsSync 3, mkdirSync 1, readFile 1, readFileSync 2, readdir 1, realpathSync 1, rename 1, rm 3, statSync 3, writeFile 1',
   ],
   'process/start/embedded.ts': ['service', 'readFileSync 1'],
   'process/start/join-service.ts': [
@@ -82,7 +82,6 @@ const safeCalls: Record<string, [Reason, string]> = {
     'closeSync 1, openSync 1, readFile 1, readFileSync 1, rmSync 3, statSync 2, writeFileSync 1',
   ],
   'process/start/sessions-directory.ts': ['service', 'chmod 2, mkdir 2, mkdtemp 1, readFile 1'],
-  'process/start/stored-key.ts': ['service', 'existsSync 1, readFile 1'],
   'process/trees/copy-tree.ts': ['new', 'copyFile 1, mkdir 1, readdir 1, readlink 1, symlink 1'],
   'process/trees/frozen.ts': ['open', 'chmod 1, chown 1, closeSync 1, fstatSync 1, lstatSync 1, openSync 1, readdir 1'],
   'process/trees/hand-over.ts': ['open', 'chmod 1, chown 1, lchown 2, readdir 1, unlink 1'],

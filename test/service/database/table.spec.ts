@@ -33,7 +33,7 @@ test('adding a stored field takes one line in its table and one in the contract 
   for (const name of ['src', 'fixtures', 'scripts', ...configurations])
     cpSync(join(root, name), join(copy, name), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
-  addLine(join(copy, 'src/service/profiles/profiles-table.ts'), '  updated_at: time(),', '  note: optional(text()),');
+  addLine(join(copy, 'src/service/profiles/profiles.ts'), '  updated_at: time(),', '  note: optional(text()),');
   const contract = join(copy, 'src/contract/profiles.ts');
   addLine(contract, '  updated_at: timestamp.optional(),', '  note: z.string().optional(),');
   const body = 'z.strictObject({ name: name.optional()';
