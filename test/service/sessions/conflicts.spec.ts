@@ -10,9 +10,7 @@ function expectConflict(answer: TestAnswer, code = 'conflict'): void {
   expect(answer.headers.get('x-should-retry')).toBe('false');
 }
 
-test('names of live sessions are unique, also of two that start at once, and a session without a page refuses text', async ({
-  call,
-}) => {
+test('names of live sessions are unique, also of two that start at once', async ({ call }) => {
   const start = (name: string) => call('POST', '/browsers', { name });
   const answers = await Promise.all([start('one'), start('one')]);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
@@ -21,9 +19,6 @@ test('names of live sessions are unique, also of two that start at once, and a s
   expectConflict(await start('one'));
   expectConflict(await call('PATCH', '/browsers/two', { name: 'one' }));
   expect((await call('PATCH', '/browsers/one', { name: 'one' })).status).toBe(200);
-  const typed = await call('POST', `/browsers/${second.session_id}/computer/type`, { text: 'x' });
-  expectConflict(typed);
-  expect(typed.body.message).toMatch(/page/);
   const { body: first } = answers.find(({ status }) => status === 200)!;
   expect((await call('DELETE', `/browsers/${first.session_id}`)).status).toBe(204);
   expect((await call('PATCH', `/browsers/${second.session_id}`, { name: 'one' })).body.name).toBe('one');
@@ -38,16 +33,28 @@ test('an id finds its own session even if another session has that id as its nam
   expect((await call('GET', path)).body.session_id).toBe(second.session_id);
 });
 
-test('names of profiles and pools are unique', async ({ call }) => {
-  for (const path of ['/profiles', '/browser_pools']) {
-    const create = (name: string) => call('POST', path, { ...(path === '/browser_pools' && { size: 1 }), name });
-    await create('one');
-    await create('two');
-    expectConflict(await create('one'));
+test('refuses text for a session without a page, and a second profile', async ({ call }) => {
+  await call('POST', '/profiles', { name: 'ann' });
+  const path = `/browsers/${(await call('POST', '/browsers', {})).body.session_id}`;
+  const answer = await call('POST', `${path}/computer/type`, { text: 'x' });
+  expectConflict(answer);
+  expect(answer.body.message).toMatch(/page/);
+  const load = () => call('PATCH', path, { profile: { name: 'ann' } });
+  expect((await load()).body.profile).toMatchObject({ name: 'ann' });
+  expectConflict(await load());
+});
+
+for (const [path, body] of [
+  ['/profiles', {}],
+  ['/browser_pools', { size: 1 }],
+] as const)
+  test(`refuses a second name in ${path}`, async ({ call }) => {
+    await call('POST', path, { ...body, name: 'one' });
+    await call('POST', path, { ...body, name: 'two' });
+    expectConflict(await call('POST', path, { ...body, name: 'one' }));
     expectConflict(await call('PATCH', `${path}/two`, { name: 'one' }));
     expect((await call('PATCH', `${path}/one`, { name: 'one' })).status).toBe(200);
-  }
-});
+  });
 
 test('a lease takes no name of a live session, and a pool with a lease is deleted only by force', async ({ call }) => {
   await call('POST', '/browsers', { name: 'taken' });
