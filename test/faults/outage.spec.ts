@@ -28,8 +28,10 @@ test('the first test explains that the service is unreachable, and the others fa
   expect(messages.every((message) => message.includes(`The service at ${url} can't be used: `))).toBe(true);
   expect(messages.map((message) => message.includes("onUnavailable: 'local'"))).toEqual([true, false, false, false]);
   const took = reasonsIn(result, 'took').map(Number);
-  // A test that waited for the service would take 5 s or more.
-  expect(took.slice(1).every((ms) => ms < 5000)).toBe(true);
+  // A test that asks the service takes 5 s or more. On a slow machine, a later one may ask again, after 10 s.
+  const began = failures.map(([, [attempt]]) => Date.parse(attempt!.startTime));
+  const pauses = Math.floor((Math.max(...began) - Math.min(...began)) / 10_000);
+  expect(took.filter((ms) => ms >= 5000).length).toBeLessThanOrEqual(1 + pauses);
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
   expect(result.output).toMatch(
     /infrastructure: 4 attempts had no working browser:\n {2}4 × the service at \S+ can't be used: .*ECONNREFUSED/,
