@@ -19,7 +19,7 @@ import { Pools } from './pools/pools.ts';
 import { PlaywrightCode } from './processes/playwright-code.ts';
 import { Processes } from './processes/processes.ts';
 import { ProfileDirectories } from './profiles/profile-directories.ts';
-import { recorder, Replays } from './replays/replays.ts';
+import { recorder, Replays, replaysTable } from './replays/replays.ts';
 import type { Surroundings } from './sessions/session-settings.ts';
 import { LocalLauncher } from './sessions/local/local-launcher.ts';
 import { Readiness } from './sessions/readiness.ts';
@@ -55,7 +55,7 @@ import { poolsTable } from './pools/pools-table.ts';
 import { ProfileStore } from './profiles/profiles.ts';
 import { ProjectStore } from './organization/projects.ts';
 import { ProxyStore } from './proxies/proxies.ts';
-import { replaysTable } from './replays/replays-table.ts';
+
 import { Secrets } from './database/secrets.ts';
 
 /** The options of a service, with defaults filled in. */
