@@ -107,7 +107,7 @@ export const replays = {
     {
       body: z.strictObject({
         markers: z
-          .array(marker.required({ at_ms: true }))
+          .array(marker.extend({ at_ms: z.int().min(0).describe('Milliseconds from the start of the recording') }))
           .max(2000)
           .describe('In the order of the list of chapters'),
       }),

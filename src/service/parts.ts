@@ -55,7 +55,6 @@ import { poolsTable } from './pools/pools-table.ts';
 import { ProfileStore } from './profiles/profiles.ts';
 import { ProjectStore } from './organization/projects.ts';
 import { ProxyStore } from './proxies/proxies.ts';
-
 import { Secrets } from './database/secrets.ts';
 
 /** The options of a service, with defaults filled in. */
