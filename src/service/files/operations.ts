@@ -21,8 +21,9 @@ export function fileHandlers({
   const inFiles = <T>(request: SessionRequest, use: (files: SessionFiles) => Promise<T>) =>
     inSession(sessions, request, ({ root }) => use(new SessionFiles(root)));
   const inUpload = (request: SessionRequest & { signal: AbortSignal }, use: (upload: Upload) => Promise<void>) =>
-    inSession(sessions, request, async ({ root }) => {
-      await using upload = await Upload.start(root, request.signal);
+    inSession(sessions, request, async ({ root, lease }) => {
+      // The next lease has the same root.
+      await using upload = await Upload.start(root, AbortSignal.any([request.signal, lease.signal]));
       await use(upload);
     });
   /** The session stays active until the stream is read. */
@@ -40,7 +41,10 @@ export function fileHandlers({
   return {
     readFile: ({ query, ...request }) => whileRead(request, (root) => new SessionFiles(root).read(query.path)),
     writeFile: ({ query, body, ...request }) =>
-      inFiles(request, (files) => files.write(query.path, body, query.mode, request.signal, query.mod_time)),
+      inSession(sessions, request, ({ root, lease }) => {
+        const signal = AbortSignal.any([request.signal, lease.signal]);
+        return new SessionFiles(root).write(query.path, body, query.mode, signal, query.mod_time);
+      }),
     listFiles: ({ query, ...request }) => inFiles(request, (files) => files.list(query.path)),
     fileInfo: ({ query, ...request }) => inFiles(request, (files) => files.info(query.path)),
     createDirectory: ({ body, ...request }) => inFiles(request, (files) => files.createDirectory(body.path, body.mode)),

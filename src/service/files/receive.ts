@@ -41,23 +41,21 @@ export async function receive(
 }
 
 async function copy(stream: Readable, file: FileHandle, signal: AbortSignal): Promise<void> {
-  const abort = () => stream.destroy(new Error('the caller hung up'));
-  signal.addEventListener('abort', abort);
   // Collects the chunks that arrive during a write for the next one.
   const writing = createWriteStream('', { fd: file.fd, autoClose: false, highWaterMark: 1024 * 1024 });
   try {
     signal.throwIfAborted();
     // On a full disk, `pipeline` would destroy the stream and the connection.
     stream.pipe(writing);
-    await Promise.all([finished(stream, { writable: false }), finished(writing)]);
+    await Promise.all([finished(stream, { writable: false, signal }), finished(writing)]);
     signal.throwIfAborted();
   } catch (error) {
     if (error instanceof OperationError || error === writing.errored) throw error;
+    if (signal.reason instanceof OperationError) throw signal.reason;
     throw new OperationError('bad_request', 'the upload ended before it was complete: send it again', { cause: error });
   } finally {
     stream.unpipe(writing);
     // The caller closes the file, so no write may be running.
     await finished(writing.end()).catch(() => {});
-    signal.removeEventListener('abort', abort);
   }
 }

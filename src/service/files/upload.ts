@@ -73,13 +73,15 @@ export class Upload {
     const files = new SessionFiles(this.#root);
     for (const directory of directories) await files.createDirectory(directory, '755');
     for (const { received, sessionPath } of placements) {
+      this.#signal.throwIfAborted();
       await orFileError(
         sessionPath,
         withEntry(this.#root, sessionPath, following, (entry) => rename(received, entry)).catch(
           async (error: unknown) => {
             if (errorCode(error) !== 'EXDEV') throw error;
             // Another file system is mounted at the destination.
-            await files.write(sessionPath, createReadStream(received), '644', this.#signal);
+            const copied = createReadStream(received);
+            await files.write(sessionPath, copied, '644', this.#signal).finally(() => copied.destroy());
           },
         ),
       );

@@ -119,12 +119,20 @@ export class ProjectSessions {
     return this.list().find((session) => session.id === id && !session.alive);
   }
 
-  /** Acts in the live session with the id, and keeps it active meanwhile. Throws `not_found`. */
+  /**
+   * Acts in the live session with the id, and keeps it active meanwhile. Throws `not_found`, and `conflict` if the action
+   * fails because the session or its lease ended.
+   */
   async use<T>(id: string, act: (session: Session) => Promise<T> | T): Promise<T> {
     const session = this.get(id);
+    const { lease } = session;
     const stop = this.keepActive(session);
     try {
       return await act(session);
+    } catch (error) {
+      // Its files and programs go when it ends, and the action may find one of them gone.
+      if (!(error instanceof OperationError)) lease.signal.throwIfAborted();
+      throw error;
     } finally {
       stop();
     }

@@ -1,7 +1,11 @@
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
 import { chromium, expect } from '@playwright/test';
 import { createClient, type Client } from '../../../src/client/index.ts';
-import { startControlPlane } from '../../support/service/machines.ts';
+import { sessionDirectory, startControlPlane } from '../../support/service/machines.ts';
+import { dataDirectory } from '../../support/service/service.ts';
 import { shellIn, test } from '../../support/service/session-processes.ts';
+import { onTheirWay } from '../../support/service/uploads.ts';
 
 const hasOwnDirectories = process.platform === 'linux' && process.getuid?.() === 0;
 /** Directories outside the root that each session has for itself. */
@@ -17,6 +21,29 @@ test('a control plane lets its machine remove the files, contexts and clipboard 
   await using control = await startControlPlane(1);
   await using client = createClient({ baseURL: control.url, apiKey: control.apiKey });
   await expectWipedReuse(client);
+});
+
+test("files that are on their way when a lease ends are refused, and don't reach the next lease", async ({
+  client,
+}, testInfo) => {
+  const { id: pool } = await client.browserPools.create({ size: 1 });
+  const { fs } = client.browsers;
+  const { session_id: id } = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;
+  const root = join(sessionDirectory(dataDirectory(testInfo), id), 'root');
+  const [written, uploaded] = [new PassThrough(), new PassThrough()];
+  const calls = Promise.allSettled([
+    fs.writeFile(id, written, { path: '/late' }),
+    fs.upload(id, { files: [{ dest_path: '/late', file: uploaded }] }),
+  ]);
+  for (const stream of [written, uploaded]) stream.write(Buffer.alloc(100_000));
+  await expect.poll(() => onTheirWay(root)).toHaveLength(2);
+  await client.browserPools.release(pool, { session_id: id });
+  for (const stream of [written, uploaded]) stream.end('the end');
+  for (const result of await calls)
+    expect(String((result as PromiseRejectedResult).reason)).toContain('ended or was released during the action');
+  const next = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;
+  expect(next.session_id).toBe(id);
+  expect((await fs.listFiles(id, { path: '/' })).map(({ name }) => name)).toEqual(['home', 'tmp']);
 });
 
 async function expectWipedReuse(client: Client): Promise<void> {
