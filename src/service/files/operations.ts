@@ -33,7 +33,9 @@ export function fileHandlers({
   ) => {
     const held = sessions.in(caller.projectId);
     const session = held.get(params.id);
-    const opened = await open(local(session).root);
+    const here = local(session);
+    await here.confirm();
+    const opened = await open(here.root);
     opened.stream.once('close', held.keepActive(session));
     return opened;
   };

@@ -6,13 +6,20 @@ import type { Caller } from '../http/handler.ts';
 /** The part of a request that names its session. */
 export type SessionRequest = { caller: Caller; params: { id: string } };
 
-/** Calls `act` with the live session that a request names, and keeps the session active meanwhile. Throws `not_found`. */
+/**
+ * Calls `act` with the live session that a request names, and keeps the session active meanwhile. Waits until the traces
+ * of the last lease are removed. Throws `not_found`, `conflict` if the lease ends meanwhile, and `unavailable`.
+ */
 export async function inSession<T>(
   sessions: HeldSessions,
   { caller, params }: SessionRequest,
   act: (session: LocalSession) => Promise<T> | T,
 ): Promise<T> {
-  return await sessions.in(caller.projectId).use(params.id, (session) => act(local(session)));
+  return await sessions.in(caller.projectId).use(params.id, async (session) => {
+    const here = local(session);
+    await here.confirm();
+    return await act(here);
+  });
 }
 
 /** The session, or `undefined` if it runs on another machine. */
