@@ -1,3 +1,4 @@
+import type { createClient } from '../../../src/client/index.ts';
 import type { RequestListener } from 'node:http';
 import { test as base } from '@playwright/test';
 import { serve, type Serving } from '../http/serve.ts';
@@ -62,6 +63,22 @@ export const test = base.extend<Fixtures>({
 /** The environment of a run that uses this service. */
 export function envOf({ url, apiKey }: { url: string; apiKey: string }) {
   return { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey };
+}
+
+/** An answered acquire as the service saw it: the program that sent it, and two times in ms since the epoch. */
+export type Acquire = { run: string; askedAt: number; grantedAt: number };
+
+/** The acquires that got a browser. A lease that waited for longer than one request can last has its last one. */
+export async function acquiresOf(client: ReturnType<typeof createClient>): Promise<Acquire[]> {
+  const acquires: Acquire[] = [];
+  const day = 24 * 3600 * 1000;
+  const window = { start: new Date(Date.now() - day).toISOString(), end: new Date(Date.now() + day).toISOString() };
+  const records = client.auditLogs.list({ ...window, method: 'POST', search: 'acquire' });
+  for await (const { status, user_agent, timestamp, duration_ms } of records) {
+    const askedAt = Date.parse(timestamp);
+    if (status === 200) acquires.push({ run: user_agent, askedAt, grantedAt: askedAt + duration_ms });
+  }
+  return acquires;
 }
 
 export { expect } from '@playwright/test';
