@@ -12,7 +12,7 @@ import { known, type FuzzedRequest } from './fuzzed-requests.ts';
 export type FuzzedAnswer = { path: string; status: number | undefined; text: string; violations: string[] };
 
 /** How long to wait for an answer, in ms: some requests ask for long waits. */
-const patienceMs = 700;
+const patienceMs = 1500;
 
 /** A service process with something of each kind in it, as a target of requests. */
 export class FuzzTarget implements AsyncDisposable {
