@@ -1,8 +1,8 @@
 import { maskedPhone, slug } from './fields.ts';
 import type { LoginChoice, MfaType } from './login-form.ts';
-import { contextOf, namesProvider, type LoginGroup } from './login-group.ts';
+import { contextOf, type LoginGroup } from './login-group.ts';
 import type { Clickable, ObservedFrame } from './observation.ts';
-import { isAbout } from './words.ts';
+import { isAbout, providerIn, signInName } from './words.ts';
 
 /** A choice with the element to click. */
 export type FoundChoice = Omit<LoginChoice, 'id'> & { frame: ObservedFrame; clickable: Clickable };
@@ -48,19 +48,14 @@ function isOffered(
   if (group?.frame === frame && group.submit?.element === element) return false;
   // A clickable part as large as the page isn't a choice.
   if (text.length > 200 || box.height > 400) return false;
-  return (
-    !isAbout('cookies', text) &&
-    !isAbout('forgot', text, accessibleName) &&
-    !isAbout('passkey', text) &&
-    !isAbout('logOut', text)
-  );
+  return !isAbout(['cookies', 'forgot', 'passkey', 'logOut'], text) && !isAbout('forgot', accessibleName);
 }
 
 function ssoOf({ frame, clickable, text }: Found, group: LoginGroup | undefined): FoundChoice | undefined {
   const { href, isButton, groups, inHeader } = clickable;
   if (text.length > 90 || clickable.type === 'radio' || (isAbout('signUp', text) && !isAbout('logIn', text)))
     return undefined;
-  const named = namesProvider.exec(text)?.[0].toLowerCase();
+  const named = providerIn(text);
   const withOne = signInName(text);
   const leadsToLogin =
     /oauth|openid|saml|\/sso|[/._-](auth|login|signin|connect|authorize)([/?._-]|$)/i.test(href) || isButton;
@@ -73,10 +68,7 @@ function ssoOf({ frame, clickable, text }: Found, group: LoginGroup | undefined)
     named !== undefined &&
     leadsToLogin &&
     isBeside &&
-    (withOne !== undefined ||
-      isAbout('logIn', text) ||
-      isAbout('next', text) ||
-      (text.length <= named.length + 12 && isOnLogin));
+    (withOne !== undefined || isAbout(['logIn', 'next'], text) || (text.length <= named.length + 12 && isOnLogin));
   const isSso = /(?<!\p{L})(sso|single[\s-]?sign[\s-]?on|saml)(?!\p{L})/iu.test(text);
   const isOther = withOne !== undefined && !isOwnMethod(withOne) && leadsToLogin;
   if (!isNamed && !isSso && !isOther) return undefined;
@@ -85,38 +77,11 @@ function ssoOf({ frame, clickable, text }: Found, group: LoginGroup | undefined)
   return { ...choiceOf({ frame, clickable }), type: 'sso_provider', provider };
 }
 
-/** "Sign in with …", in languages in which these words stay together. */
-const signInWith = [
-  /^(?:sign|log)[\s-]?(?:in|on) (?:with|using|via|through) (.+)$/i,
-  /^(?:continue|proceed|connect) (?:with|using|via) (.+)$/i,
-  /^(?:weiter|anmelden|einloggen|login|fortfahren|anmeldung) (?:mit|über|via) (.+)$/i,
-  /^mit (.+?) (?:anmelden|einloggen|fortfahren|weiter)$/i,
-  /^(?:inloggen|aanmelden|doorgaan|log in) met (.+)$/i,
-  /^(?:se connecter|connexion|continuer|s['’]identifier) (?:avec|via) (.+)$/i,
-  /^(?:iniciar sesión|inicia sesión|continuar|acceder|entrar|ingresar|iniciar sessão|fazer login) (?:con|com) (?:o |a |el |la )?(.+)$/i,
-  /^(?:accedi|continua|entra|login) con (.+)$/i,
-  /^(?:zaloguj(?: się)?|kontynuuj) (?:przez|za pomocą|z) (.+)$/i,
-  /^(?:přihlásit se|pokračovat) (?:přes|pomocí|s) (.+)$/i,
-  /^(?:logga in|fortsätt|log ind|fortsæt|logg inn|fortsett) (?:med|via) (.+)$/i,
-  /^(?:войти|продолжить|вход|увійти) (?:через|с помощью|с|за допомогою) (.+)$/i,
-  /^(.+?) (?:ile|hesabıyla) (?:giriş yap|devam et|oturum aç)$/i,
-  /^(?:تسجيل الدخول|المتابعة|الدخول|متابعة) (?:باستخدام|عبر|بواسطة|ب) ?(.+)$/,
-  /^(?:התחבר(?:ות)?|המשך|כניסה) (?:באמצעות|עם|דרך) (.+)$/,
-  /^(.+?)(?:アカウント)?(?:で|から)(?:ログイン|サインイン|続行|続ける)/,
-  /^(.+?)(?:으로|로) (?:로그인|계속)/,
-  /^(?:使用|通过|以|透過) ?(.+?) ?(?:帐号|账号|帳號)? ?(?:登录|登入|登錄|继续|繼續)$/,
-];
-
-function signInName(text: string): string | undefined {
-  return signInWith.map((pattern) => pattern.exec(text.trim())?.[1]?.trim()).find(Boolean);
-}
-
 /** Whether the words after "sign in with" name a method of the site itself instead of another company. */
 function isOwnMethod(name: string): boolean {
   return (
-    (['identifier', 'password', 'code', 'sms', 'passkey', 'email', 'phone'] as const).some((subject) =>
-      isAbout(subject, name),
-    ) || /^(a|an|your|another|different|qr)\b/i.test(name)
+    isAbout(['identifier', 'password', 'code', 'sms', 'passkey', 'email', 'phone'], name) ||
+    /^(a|an|your|another|different|qr)\b/i.test(name)
   );
 }
 
@@ -133,8 +98,7 @@ function methodChoice({ frame, clickable, text }: Found, group: LoginGroup | und
   const mfaType = mfaTypeOf(own);
   if (mfaType === undefined && !isRadio) return undefined;
   // On a page with fields, a link that only mentions mail or phones has another purpose.
-  if (group && !isRadio && mfaType === 'email' && !isAbout('code', text) && !isAbout('logIn', text) && !isMasked(own))
-    return undefined;
+  if (group && !isRadio && mfaType === 'email' && !isAbout(['code', 'logIn'], text) && !isMasked(own)) return undefined;
   if (group?.entries.some(({ role }) => role === 'password') && mfaType === 'password') return undefined;
   const isAuth = mfaType === 'password' || mfaType === 'switch';
   return {
@@ -168,10 +132,7 @@ function targetOf(text: string): string | undefined {
 
 function asksForMethod({ title, headings, lines }: ObservedFrame): boolean {
   const said = headings.length > 0 ? [title, ...headings] : [title, ...lines.slice(0, 10)];
-  return (
-    (['code', 'submit', 'anotherWay', 'approval'] as const).some((subject) => isAbout(subject, ...said)) ||
-    isAbout('approval', ...lines.slice(0, 10))
-  );
+  return isAbout(['code', 'submit', 'anotherWay', 'approval'], ...said) || isAbout('approval', ...lines.slice(0, 10));
 }
 
 /** Other ways to identify oneself, such as "Log in with your phone number". */

@@ -80,7 +80,7 @@ function typeOf(role: Role, { label, placeholder, hint }: Control, context: stri
   if (role !== 'code') return 'text';
   const own = [label, placeholder, hint].join(' ');
   if (isAbout('authenticator', own)) return 'totp_code';
-  if (isAbout('sms', own) || isAbout('email', own)) return 'code';
+  if (isAbout(['sms', 'email'], own)) return 'code';
   return isAbout('authenticator', context) && !masksTarget(context) ? 'totp_code' : 'code';
 }
 

@@ -1,6 +1,6 @@
 import type { Entry } from './fields.ts';
 import type { Box, Clickable, ObservedFrame } from './observation.ts';
-import { isAbout } from './words.ts';
+import { isAbout, providerIn } from './words.ts';
 
 /** The login part of a page: its fields, its identifier field, and the button that submits them. */
 export type LoginGroup = {
@@ -183,8 +183,7 @@ function submitOf(group: Entry[], frame: ObservedFrame): Clickable | undefined {
         found.visible &&
         (found.isButton || isScripted(found)) &&
         isFree(found) &&
-        !isAbout('toggle', found.text) &&
-        !isAbout('cookies', found.text),
+        !isAbout(['toggle', 'cookies'], found.text),
     )
     .map((found) => ({ found, score: submitScore(found, found.box.y >= last.box.y - 10) }))
     .filter(({ score }) => score > 0)
@@ -206,25 +205,20 @@ function isScripted({ tag, href, text, role }: Clickable): boolean {
 
 /** Whether a text is typical for a submit button. */
 export function saysSubmit(text: string): boolean {
-  return isAbout('logIn', text) || isAbout('next', text) || isAbout('submit', text);
+  return isAbout(['logIn', 'next', 'submit'], text);
 }
 
 function submitScore({ text, isSubmit, tag, type, role }: Clickable, isBelow: boolean): number {
   let score = isBelow ? 2 : 0;
   if (isSubmit) score += 3;
   else if (tag === 'button' || type === 'button' || role === 'button') score += 1;
-  if (isAbout('cancel', text) || isAbout('forgot', text) || isAbout('anotherWay', text) || isAbout('passkey', text))
-    return score - 6;
+  if (isAbout(['cancel', 'forgot', 'anotherWay', 'passkey'], text)) return score - 6;
   if (isAbout('signUp', text) && !isAbout('logIn', text)) score -= 2;
   if (saysSubmit(text)) score += 4;
   // A button for a provider or another method has more words than a submit button.
-  if (namesProvider.test(text) || text.length > 40) score -= 5;
+  if (providerIn(text) !== undefined || text.length > 40) score -= 5;
   return score;
 }
-
-/** The names of the usual SSO providers. */
-export const namesProvider =
-  /(?<!\p{L})(google|microsoft|apple|github|gitlab|facebook|linkedin|okta|twitter|amazon|slack|yahoo|kakao|naver|yandex|vk|wechat|weibo|paypal|bitbucket|atlassian|salesforce|discord|twitch|spotify|auth0|onelogin|azure|entra|franceconnect|bankid|digid|itsme|saml|sso|line|x)(?!\p{L})/iu;
 
 function overlap(a: Box, b: Box): boolean {
   return a.x < b.x + b.width - 1 && b.x < a.x + a.width - 1 && a.y < b.y + b.height - 1 && b.y < a.y + a.height - 1;
