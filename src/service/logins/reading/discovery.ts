@@ -1,6 +1,7 @@
 import { choicesOf } from './choices.ts';
 import { entriesOf, fieldOf, type Entry } from './fields.ts';
-import { contextOf, loginGroup, saidIn, saysSubmit } from './login-group.ts';
+import { evidenceForLink, ranked, saysSubmit } from './evidence.ts';
+import { contextOf, loginGroup, saidIn } from './login-group.ts';
 import type { LoginChoice, LoginField, LoginForm } from './login-form.ts';
 import type { Clickable, Message, ObservedFrame } from './observation.ts';
 import { isAbout } from './words.ts';
@@ -77,8 +78,23 @@ export function discover(frames: ObservedFrame[], before?: Message[]): Discovery
   };
 }
 
-export function isLogOut({ text, accessibleName, href }: Clickable): boolean {
+function isLogOut({ text, accessibleName, href }: Clickable): boolean {
   return isAbout('logOut', text, accessibleName) || /[/_.-](log|sign)[_-]?(out|off)\b/i.test(href);
+}
+
+/** Whether a page has a login form or a button of a provider. */
+export function asksToLogIn(frames: ObservedFrame[]): boolean {
+  const { form } = discover(frames);
+  return form.fields.length > 0 || form.choices.some(({ type }) => type === 'sso_provider');
+}
+
+/**
+ * The links of a page to its login, the likeliest first. They include links in closed menus, because their addresses
+ * can be opened.
+ */
+export function loginLinks({ clickables }: ObservedFrame): Clickable[] {
+  const candidates = clickables.filter((found) => (found.visible || found.href !== '') && !isLogOut(found));
+  return ranked(candidates, evidenceForLink).map(({ found }) => found);
 }
 
 function targetOf({ frameId, url, origin }: ObservedFrame, { element }: { element: number }): Target {

@@ -1,6 +1,7 @@
+import { evidenceForLogin, evidenceForSubmit, isAboutCode, isOfLogin, ranked, saysSubmit } from './evidence.ts';
 import type { Entry } from './fields.ts';
 import type { Box, Clickable, ObservedFrame } from './observation.ts';
-import { isAbout, providerIn } from './words.ts';
+import { isAbout } from './words.ts';
 
 /** The login part of a page: its fields, its identifier field, and the button that submits them. */
 export type LoginGroup = {
@@ -17,14 +18,12 @@ export function loginGroup(frames: ObservedFrame[], entries: Entry[]): LoginGrou
     const key = `${entry.frame.frameId} ${entry.control.group}`;
     groups.set(key, [...(groups.get(key) ?? []), entry]);
   }
-  const scored = [...groups.values()]
-    .filter((group) => group.some(isOfLogin))
-    .map((group) => ({ group, score: scoreOf(group, frames[0]!) }));
-  const best = scored.filter(({ score }) => score > 0).sort((a, b) => b.score - a.score)[0];
+  const candidates = [...groups.values()].filter((group) => group.some(isOfLogin));
+  const best = ranked(candidates, (group) => evidenceForLogin(group, submitOf(group, group[0]!.frame), frames[0]!))[0];
   if (!best) return undefined;
-  const { frame } = best.group[0]!;
+  const { frame } = best.found[0]!;
   const found = withIdentifierBefore(
-    uncovered(best.group.filter(isOfLogin)).map((entry) => inGroup(entry, best.group)),
+    uncovered(best.found.filter(isOfLogin)).map((entry) => inGroup(entry, best.found)),
     entries,
   );
   return { frame, entries: found, identifier: identifierOf(found, frame), submit: submitOf(found, frame) };
@@ -73,66 +72,6 @@ export function saidIn({ lines, clickables }: ObservedFrame): string[] {
     .filter((line) => line !== '');
 }
 
-function isAboutCode({ headings, lines }: ObservedFrame): boolean {
-  return isAbout('code', ...headings, ...lines.slice(0, 40));
-}
-
-function isOfLogin({ role, control }: Entry): boolean {
-  if (role === 'text')
-    return (
-      !isAbout('newsletter', control.label, control.placeholder) && (control.type !== 'select' || control.required)
-    );
-  return role === 'identifier' || role === 'password' || role === 'new-password' || role === 'code';
-}
-
-function scoreOf(group: Entry[], main: ObservedFrame): number {
-  const { frame, control } = group[0]!;
-  const count = (role: Entry['role']) => group.filter((entry) => entry.role === role).length;
-  const [passwords, newPasswords, codes, identifiers] = [
-    count('password'),
-    count('new-password'),
-    count('code'),
-    count('identifier'),
-  ];
-  const texts = group.filter((entry) => entry.role === 'text' && isOfLogin(entry)).length;
-  const submit = submitOf(group, frame);
-  const said = [submit?.text, control.groupHeading, control.formWords];
-  const isForLogin = isAbout('logIn', ...said);
-  const isForOthers = isAbout('signUp', submit?.text, control.groupHeading) || isAbout('newsletter', ...said);
-  let score = 0;
-  if (passwords === 1) score += newPasswords > 0 ? -6 : 12;
-  if (passwords > 1) score -= 6;
-  // Some logins mark their password as a new one, so that browsers don't fill it in.
-  if (passwords === 0 && newPasswords === 1) score += isForOthers ? -6 : 8;
-  if (newPasswords > 1) score -= 10;
-  if (codes > 0) score += 8;
-  if (identifiers > 0) score += 3;
-  if (
-    group.some(({ control: { autocomplete } }) =>
-      /\b(username|webauthn|current-password|one-time-code)\b/.test(autocomplete),
-    )
-  )
-    score += 4;
-  if (isForLogin) score += 5;
-  else if (isAbout('next', submit?.text)) score += 3;
-  if (passwords + newPasswords + codes + identifiers === 0) {
-    // On a page about logging in, a single field without any hint is the identifier.
-    const onLoginPage = isAbout('logIn', main.title, ...main.headings, frame.title, ...frame.headings);
-    const onCodePage = isAboutCode(frame);
-    score += texts > 0 && texts <= 3 && (isForLogin || onLoginPage || onCodePage) ? 3 : -12;
-  }
-  if (isForOthers && !isForLogin) score -= 9;
-  if (isAbout('signUp', control.formWords) && !isForLogin) score -= 6;
-  if (count('search') + count('newsletter') > 0 && passwords + codes === 0) score -= 9;
-  if (texts > 4) score -= 5;
-  if (control.inSearch) score -= 12;
-  if (control.inFooter) score -= 5;
-  if (control.inHeader && passwords === 0) score -= 3;
-  if (control.inDialog) score += 2;
-  if (!frame.isMain) score -= 1;
-  return score;
-}
-
 /** Some pages have the identifier outside of the part with the password. */
 function withIdentifierBefore(group: Entry[], entries: Entry[]): Entry[] {
   const password = group.find(({ role }) => role === 'password');
@@ -177,22 +116,20 @@ function submitOf(group: Entry[], frame: ObservedFrame): Clickable | undefined {
   const { control } = group[0]!;
   const last = group.at(-1)!.control;
   const isFree = ({ box }: Clickable) => !group.some(({ boxes }) => boxes.some((field) => overlap(field.box, box)));
-  const scored = frame.clickables
-    .filter(
-      (found) =>
-        found.visible &&
-        (found.isButton || isScripted(found)) &&
-        isFree(found) &&
-        !isAbout(['toggle', 'cookies'], found.text),
-    )
-    .map((found) => ({ found, score: submitScore(found, found.box.y >= last.box.y - 10) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score);
+  const isBelow = ({ box }: Clickable) => box.y >= last.box.y - 10;
+  const candidates = frame.clickables.filter(
+    (found) =>
+      found.visible &&
+      (found.isButton || isScripted(found)) &&
+      isFree(found) &&
+      !isAbout(['toggle', 'cookies'], found.text),
+  );
+  const scored = ranked(candidates, (found) => evidenceForSubmit(found, isBelow(found)));
   const own = scored.find(({ found }) =>
     control.form >= 0 ? found.form === control.form : found.groups.includes(control.group),
   );
   // Some forms have their button outside of the form element.
-  const outer = scored.find(({ found, score }) => found.form < 0 && score >= 6 && found.box.y >= last.box.y - 10);
+  const outer = scored.find(({ found, score }) => found.form < 0 && score >= 6 && isBelow(found));
   return (own ?? outer)?.found;
 }
 
@@ -201,23 +138,6 @@ function isScripted({ tag, href, text, role }: Clickable): boolean {
   const leadsNowhere =
     role === 'link' || (tag === 'a' && /^(javascript:.*|[^#]*#?)$/i.test(href) && !/^https?:[^#]*$/i.test(href));
   return leadsNowhere && text.length <= 40 && saysSubmit(text);
-}
-
-/** Whether a text is typical for a submit button. */
-export function saysSubmit(text: string): boolean {
-  return isAbout(['logIn', 'next', 'submit'], text);
-}
-
-function submitScore({ text, isSubmit, tag, type, role }: Clickable, isBelow: boolean): number {
-  let score = isBelow ? 2 : 0;
-  if (isSubmit) score += 3;
-  else if (tag === 'button' || type === 'button' || role === 'button') score += 1;
-  if (isAbout(['cancel', 'forgot', 'anotherWay', 'passkey'], text)) return score - 6;
-  if (isAbout('signUp', text) && !isAbout('logIn', text)) score -= 2;
-  if (saysSubmit(text)) score += 4;
-  // A button for a provider or another method has more words than a submit button.
-  if (providerIn(text) !== undefined || text.length > 40) score -= 5;
-  return score;
 }
 
 function overlap(a: Box, b: Box): boolean {

@@ -1,8 +1,7 @@
 import { mayVisit } from './allowed-domains.ts';
-import { discover, isLogOut, type Target } from '../reading/discovery.ts';
+import { asksToLogIn, discover, loginLinks, type Target } from '../reading/discovery.ts';
 import { LoginError } from '../reading/login-form.ts';
-import type { Clickable, ObservedFrame } from '../reading/observation.ts';
-import { isAbout } from '../reading/words.ts';
+import type { ObservedFrame } from '../reading/observation.ts';
 
 /** The browser page in which the login is searched for. */
 export type Visitor = {
@@ -55,39 +54,5 @@ async function openFrontPage(visitor: Visitor, domain: string): Promise<void> {
   }
 }
 
-export function asksToLogIn(frames: ObservedFrame[]): boolean {
-  const { form } = discover(frames);
-  return form.fields.length > 0 || form.choices.some(({ type }) => type === 'sso_provider');
-}
-
 /** The usual paths of logins, for sites without a link to their login. */
 const usualPaths = ['/login', '/signin', '/sign-in', '/auth/login', '/account/login', '/users/sign_in'];
-
-/**
- * The links of a page to its login, the likeliest first. They include links in closed menus, because their addresses
- * can be opened.
- */
-function loginLinks(frame: ObservedFrame): Clickable[] {
-  return frame.clickables
-    .filter((clickable) => (clickable.visible || clickable.href !== '') && !isLogOut(clickable))
-    .map((clickable) => ({ clickable, score: scoreOf(clickable) }))
-    .filter(({ score }) => score > 0)
-    .sort((a, b) => b.score - a.score)
-    .map(({ clickable }) => clickable);
-}
-
-function scoreOf({ text, accessibleName, href, visible, inHeader, inFooter }: Clickable): number {
-  if (text.length > 60 || (href !== '' && !/^https?:/i.test(href))) return 0;
-  const says = isAbout('logIn', text, accessibleName);
-  const path = URL.canParse(href) ? new URL(href).pathname + new URL(href).search + new URL(href).hash : '';
-  const leads =
-    /(^|[/?#=_.-])(log[-_]?[io]n|sign[-_]?in|anmelden|einloggen|connexion|acceso|entrar|accedi|auth|sso|session\/new|sessions\/new)([/?#=_.-]|$)/i.test(
-      path,
-    );
-  if (!says && !leads) return 0;
-  let score = (says ? 6 : 0) + (leads ? 4 : 0) + (visible ? 2 : 0) + (inHeader ? 1 : 0) - (inFooter ? 1 : 0);
-  if (isAbout('signUp', text) && !says) score -= 8;
-  if (isAbout('forgot', text)) score -= 8;
-  // "How to log in to …" is an article.
-  return score - Math.floor(text.length / 25);
-}

@@ -3,8 +3,8 @@ import type { CdpEvent } from '../../chromium/cdp/cdp-protocol.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import { Acting } from './acting.ts';
 import { mayVisit } from './allowed-domains.ts';
-import { discover, type Discovery, type Target } from '../reading/discovery.ts';
-import { asksToLogIn, findLogin } from './find-login.ts';
+import { asksToLogIn, discover, type Discovery, type Target } from '../reading/discovery.ts';
+import { findLogin } from './find-login.ts';
 import {
   LoginError,
   type LoginInput,
