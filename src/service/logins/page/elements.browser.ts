@@ -3,33 +3,19 @@ import { parentsOf, shadowOf, type AnyElement } from './shapes.browser.ts';
 import { controlSelector } from './texts.browser.ts';
 
 declare global {
-  /** Elements in which shadow-roots.ts already looked for closed shadow roots. */
+  /** Elements in which shadow-roots.ts already looked for closed shadow roots, for all looks at a frame. */
   var examinedHosts: WeakSet<Element> | undefined;
-  /** Elements that may have a closed shadow root, and in which shadow-roots.ts must still look. */
-  var unexaminedHosts: Element[];
-  /** The elements of the observation. Their indexes are their numbers. */
-  var loginElements: Element[];
 }
 
 /** Limits the time of an observation, because pages can be large. */
 const mostElements = 30_000;
 const mostStyled = 4000;
 
-const notTyped = new Set([
-  'hidden',
-  'submit',
-  'button',
-  'image',
-  'reset',
-  'checkbox',
-  'radio',
-  'file',
-  'range',
-  'color',
-]);
+const notTyped = /^(hidden|submit|button|image|reset|checkbox|radio|file|range|color)$/;
 
 const examined = (globalThis.examinedHosts ??= new WeakSet());
-export const unexamined: Element[] = (globalThis.unexaminedHosts = []);
+/** Elements that may have a closed shadow root, and in which shadow-roots.ts must still look. */
+export const unexamined: Element[] = [];
 
 export const all: AnyElement[] = [];
 walk(document);
@@ -37,7 +23,7 @@ walk(document);
 export const controls = all.filter(
   (element) =>
     element.matches(controlSelector) &&
-    !notTyped.has(element.type ?? '') &&
+    !notTyped.test(element.type ?? '') &&
     !element.parentElement?.closest('[contenteditable=""], [contenteditable="true"]'),
 );
 
@@ -45,11 +31,17 @@ export const controls = all.filter(
 export const styleRead = all.length <= mostStyled ? all : nearControls();
 
 const numbers = new Map<Element, number>();
-globalThis.loginElements = [];
+/** The elements of the observation. Their indexes are their numbers. */
+export const numbered: Element[] = [];
 
 /** Gives an element a number, by which later actions find it. */
 export function remember(element: Element): number {
-  return globalThis.loginElements.push(element) - 1;
+  return numbered.push(element) - 1;
+}
+
+/** Notes that shadow-roots.ts has looked for closed shadow roots. */
+export function noteExamined(): void {
+  for (const host of unexamined) examined.add(host);
 }
 
 /** The number of a form or a group of controls; -1 for none. */

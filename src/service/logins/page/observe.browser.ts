@@ -1,4 +1,5 @@
-// Runs in an isolated world in each frame of a login page, again for each look at the page.
+// Runs in an isolated world in each frame of a login page, again for each look at the page. The world's variable
+// `login` has the exports of the latest look.
 import type { Control, Observation } from '../reading/observation.ts';
 import { clickableOf, clickables, isButton } from './clickables.browser.ts';
 import { all, controls, numberOfGroup, remember, unexamined } from './elements.browser.ts';
@@ -11,18 +12,22 @@ import {
   isDisabled,
   isFocused,
   isHiddenFromAssistants,
+  isReached,
   isShown,
   isTypedInto,
   isVisible,
   overlaps,
   parentsOf,
   placeOf,
-  rootOf,
   shadowOf,
   styleOf,
   type AnyElement,
 } from './shapes.browser.ts';
 import { clean, hintOf, hostAttribute, innerTextOf, labelOf, placeholderOf } from './texts.browser.ts';
+
+export * from './acts.browser.ts';
+export { noteExamined, numbered } from './elements.browser.ts';
+export { isReached, rememberRoots } from './shapes.browser.ts';
 
 const mostClickables = 250;
 const longestText = 4000;
@@ -83,7 +88,7 @@ function controlOf(element: AnyElement): Control {
     masked: type === 'password' || !['', 'none'].includes(styleOf(element).getPropertyValue('-webkit-text-security')),
     focused: isFocused(element),
     visible: isVisible(element) || (isTypedInto(element) && element.isConnected && isShown(element)),
-    covered: isCovered(element),
+    covered: isReached(element) === false,
     forAssistants: !isHiddenFromAssistants(element),
     box: boxOf(element),
     form: numberOfGroup(form),
@@ -99,15 +104,6 @@ function controlOf(element: AnyElement): Control {
 function wordsOf(form: Element): string {
   const [name, ...others] = ['name', 'action', 'aria-label', 'role'].map((attribute) => form.getAttribute(attribute));
   return [form.id, name, form.className, ...others].join(' ');
-}
-
-/** Whether another element is drawn over its middle. Its own parts and its label don't count. */
-function isCovered(element: AnyElement): boolean {
-  const { x, y, width, height } = element.getBoundingClientRect();
-  const hit = rootOf(element).elementFromPoint(x + width / 2, y + height / 2);
-  return (
-    hit !== null && !element.contains(hit) && !Array.from(element.labels ?? []).some((label) => label.contains(hit))
-  );
 }
 
 /** The clickable elements near controls, and as many of the others as the limit allows, in document order. */

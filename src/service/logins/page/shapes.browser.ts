@@ -3,28 +3,10 @@ import type { Box, Place } from '../reading/observation.ts';
 
 /** An element of any kind, with the properties that only some kinds have. */
 export type AnyElement = Element &
-  Partial<
-    Pick<
-      HTMLInputElement,
-      | 'alt'
-      | 'form'
-      | 'innerText'
-      | 'labels'
-      | 'maxLength'
-      | 'name'
-      | 'readOnly'
-      | 'required'
-      | 'src'
-      | 'tabIndex'
-      | 'type'
-      | 'value'
-    >
-  > &
-  Partial<Pick<HTMLSelectElement, 'options'>> &
-  Partial<Pick<HTMLAnchorElement, 'href'>>;
+  Partial<Omit<HTMLInputElement, keyof Element> & Pick<HTMLSelectElement, 'options'> & Pick<HTMLAnchorElement, 'href'>>;
 
 declare global {
-  /** Closed shadow roots by their hosts. shadow-roots.ts adds them. */
+  /** Closed shadow roots by their hosts, for all looks at a frame. */
   var closedRoots: WeakMap<Element, ShadowRoot> | undefined;
 }
 
@@ -79,6 +61,15 @@ function isClipped(element: Element): boolean {
   );
 }
 
+/** Whether a click on its middle reaches it, its content or its label. `undefined` if the middle is out of view. */
+export function isReached(element: AnyElement): boolean | undefined {
+  const { x, y, width, height } = element.getBoundingClientRect();
+  const hit = rootOf(element).elementFromPoint(x + width / 2, y + height / 2);
+  return hit
+    ? element.contains(hit) || Array.from(element.labels ?? []).some((label) => label.contains(hit))
+    : undefined;
+}
+
 /** Whether it is an invisible input whose text another element shows, such as the boxes of a code. */
 export function isTypedInto(element: AnyElement): boolean {
   return (
@@ -126,6 +117,11 @@ export function rootOf(element: Element): Document | ShadowRoot {
 export function hostOf(element: Element): Element | undefined {
   const root = rootOf(element);
   return root instanceof ShadowRoot ? root.host : undefined;
+}
+
+/** Makes closed shadow roots known to later looks. */
+export function rememberRoots(...roots: ShadowRoot[]): void {
+  for (const root of roots) closedRoots.set(root.host, root);
 }
 
 /** The shadow root of an element, also a closed one. */

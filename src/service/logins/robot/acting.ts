@@ -41,7 +41,7 @@ export class Acting {
   async click(target: Target): Promise<boolean> {
     const element = await this.#page.element(target.frameId, target.element);
     if (!(await this.#isEnabled(element))) return false;
-    await this.#press(element, 'this.click()');
+    await this.#press(element, 'click');
     return true;
   }
 
@@ -52,23 +52,22 @@ export class Acting {
   async #fillOne(target: Target, text: string): Promise<void> {
     const element = await this.#page.element(target.frameId, target.element);
     if (!(await this.#isEnabled(element))) throw notTaken();
-    // Sets selects and dates by script, because typing them depends on the language.
-    if ((await this.#call(element, setDirectly, text)) === true) return;
-    await this.#press(element, 'this.focus()');
-    await this.#call(element, selectAll);
+    if ((await this.#call(element, 'setDirectly', text)) === true) return;
+    await this.#press(element, 'focus');
+    await this.#call(element, 'selectAll');
     if (/[\t\r\n]/.test(text) || text.length > 500) await this.#page.send('Input.insertText', { text });
     else await typeText(this.#keyboard, { text, delay: 0 }, this.#signal);
-    if (text === '' || (await this.#call(element, isEmpty)) !== true) return;
-    await this.#call(element, setValue, text);
-    if ((await this.#call(element, isEmpty)) === true) throw notTaken();
+    if (text === '' || (await this.#call(element, 'isEmpty')) !== true) return;
+    await this.#call(element, 'setValue', text);
+    if ((await this.#call(element, 'isEmpty')) === true) throw notTaken();
   }
 
-  /** Clicks with the mouse, or runs the script `otherwise` if another element covers the target. */
-  async #press(element: Element, otherwise: 'this.click()' | 'this.focus()'): Promise<void> {
+  /** Clicks with the mouse, or calls `otherwise` if another element covers the target. */
+  async #press(element: Element, otherwise: 'click' | 'focus'): Promise<void> {
     await this.#page
       .send('DOM.scrollIntoViewIfNeeded', { objectId: element.objectId }, element.sessionId)
       .catch(() => {});
-    const point = (await this.#call(element, isUncovered)) === true ? await this.#centerOf(element) : undefined;
+    const point = (await this.#call(element, 'isReached')) === true ? await this.#centerOf(element) : undefined;
     if (point) {
       const at = { ...point, modifiers: 0, button: 'left' as const };
       await this.#keyboard.send('Input.dispatchMouseEvent', { ...at, type: 'mouseMoved', button: 'none' });
@@ -79,10 +78,10 @@ export class Acting {
         buttons: 0,
         clickCount: 1,
       });
-      if (otherwise === 'this.click()') return;
+      if (otherwise === 'click') return;
     }
     // A click on a field may have moved the focus elsewhere.
-    await this.#call(element, `function () { ${otherwise} }`);
+    await this.#call(element, otherwise);
   }
 
   /** In CSS pixels of the page; `undefined` if the element has no box. */
@@ -112,15 +111,16 @@ export class Acting {
 
   async #isEnabled(element: Element): Promise<boolean> {
     const until = performance.now() + enabledMs;
-    while ((await this.#call(element, isDisabled)) === true) {
+    while ((await this.#call(element, 'isEnabled')) === false) {
       if (performance.now() > until) return false;
       await sleep(50, undefined, { signal: this.#signal });
     }
     return true;
   }
 
-  /** Calls a function on an element. Resolves to `undefined` if the element is gone. */
-  async #call({ objectId, sessionId }: Element, functionDeclaration: string, argument?: string): Promise<unknown> {
+  /** Calls a function of page/acts.browser.ts for an element. Resolves to `undefined` if the element is gone. */
+  async #call({ objectId, sessionId }: Element, name: Act, argument?: string): Promise<unknown> {
+    const functionDeclaration = `function (argument) { return login.${name}(this, argument); }`;
     const call = { objectId, functionDeclaration, arguments: [{ value: argument }], returnByValue: true };
     try {
       const { result } = await this.#page.send('Runtime.callFunctionOn', call, sessionId);
@@ -141,38 +141,4 @@ function notTaken(): LoginError {
 
 type Element = { objectId: string; sessionId: string };
 
-const isDisabled = `function () { return this.matches(':disabled, [aria-disabled="true"]') || this.readOnly === true && this !== this.getRootNode().activeElement; }`;
-
-/** Whether a click on the element's middle reaches the element, its label or its content. */
-const isUncovered = `function () {
-  const { x, y, width, height } = this.getBoundingClientRect();
-  let hit = this.getRootNode().elementFromPoint(x + width / 2, y + height / 2);
-  if (hit === null) return false;
-  return hit === this || this.contains(hit) || [...(this.labels ?? [])].some((label) => label.contains(hit));
-}`;
-
-const isEmpty = `function () { return this.isConnected && (this.value ?? this.textContent) === ''; }`;
-
-const selectAll = `function () {
-  if (this.select) this.select();
-  else this.ownerDocument.getSelection().selectAllChildren(this);
-}`;
-
-/** Uses the setter of the prototype, because frameworks replace the element's own property to notice changes. */
-const setValue = `function (value) {
-  const { set } = Object.getOwnPropertyDescriptor(Object.getPrototypeOf(this), 'value') ?? {};
-  if (set) set.call(this, value);
-  else this.textContent = value;
-  for (const type of ['input', 'change']) this.dispatchEvent(new Event(type, { bubbles: true, composed: true }));
-}`;
-
-const setDirectly = `function (value) {
-  const wanted = value.trim().toLowerCase();
-  if (this.tagName === 'SELECT') {
-    const option = [...this.options].find((one) => [one.text.trim().toLowerCase(), one.value.toLowerCase()].includes(wanted));
-    if (option) this.value = option.value;
-  } else if (['date', 'month', 'week', 'time', 'datetime-local'].includes(this.type)) this.value = value;
-  else return false;
-  for (const type of ['input', 'change']) this.dispatchEvent(new Event(type, { bubbles: true }));
-  return true;
-}`;
+type Act = 'click' | 'focus' | 'isEmpty' | 'isEnabled' | 'isReached' | 'selectAll' | 'setDirectly' | 'setValue';

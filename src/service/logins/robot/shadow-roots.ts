@@ -24,15 +24,11 @@ export async function lookIntoClosedRoots(
       return { objectId: object.objectId };
     }),
   );
+  const functionDeclaration = '(...roots) => { login.rememberRoots(...roots); login.noteExamined(); }';
   const remember = { functionDeclaration, executionContextId: contextId, arguments: roots, returnByValue: true };
   await cdp.send('Runtime.callFunctionOn', remember, options);
   return roots.length > 0;
 }
-
-const functionDeclaration = `(...roots) => {
-  for (const root of roots) closedRoots.set(root.host, root);
-  for (const host of unexaminedHosts) examinedHosts.add(host);
-}`;
 
 function closedRootsIn({ shadowRootType, shadowRoots = [], children = [], ...node }: DomNode): DomNode[] {
   return [...(shadowRootType === 'closed' ? [node] : []), ...[...shadowRoots, ...children].flatMap(closedRootsIn)];

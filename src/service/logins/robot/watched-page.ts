@@ -127,7 +127,7 @@ export class WatchedPage {
   /** The element with this number in the observation of a frame. Throws `element_not_found` if the element is gone. */
   async element(frameId: string, number: number): Promise<{ objectId: string; sessionId: string }> {
     const world = this.#worlds.get(frameId);
-    const expression = `globalThis.loginElements?.[${number}]`;
+    const expression = `globalThis.login?.numbered[${number}]`;
     if (world !== undefined) {
       const { result } = await this.send(
         'Runtime.evaluate',
