@@ -124,16 +124,11 @@ export class LoginPage {
    */
   async changed(signal: AbortSignal): Promise<LoginState> {
     const either = AbortSignal.any([signal, this.#options.signal]);
+    const isOther = (frames: ObservedFrame[]) => shownIn(discover(frames, this.#messages)) !== this.#shown || undefined;
     return await this.#orFailure(async () => {
-      for (;;) {
-        await sleep(pollMs * 3, undefined, { signal: either });
-        const frames = await this.#page.observe();
-        if (frames.length === 0) continue;
-        const found = discover(frames, this.#messages);
-        if (shownIn(found) === this.#shown) continue;
-        this.#hasSubmitted = true;
-        return await this.#settle();
-      }
+      await this.#until(Infinity, isOther, { signal: either, pauseMs: pollMs * 3 });
+      this.#hasSubmitted = true;
+      return await this.#settle();
     }, either);
   }
 
@@ -195,54 +190,68 @@ export class LoginPage {
 
   /** Whether the page is one that only logged-in users see. */
   async #isHome(): Promise<boolean> {
-    const until = performance.now() + settleMs / 2;
-    for (;;) {
-      const frames = await this.#observed();
+    return await this.#until(settleMs / 2, async (frames, isLate) => {
       const found = this.#read(frames);
       const state = await stateOf(found, frames[0]!, this.#page.quietMs, this.#course);
       if (state) return state.kind === 'logged_in';
-      if (performance.now() > until || (found.leadsToLogin && this.#page.quietMs > emptyMs)) return false;
-      await this.#pause();
-    }
+      return isLate || (found.leadsToLogin && this.#page.quietMs > emptyMs) ? false : undefined;
+    });
   }
 
   /** Waits until the page has questions or is quiet, and returns its frames. */
   async #quiet(): Promise<ObservedFrame[]> {
-    const until = performance.now() + settleMs / 2;
-    for (;;) {
-      const frames = await this.#observed();
+    return await this.#until(settleMs / 2, (frames, isLate) => {
       const isQuiet = frames[0]!.ready === 'complete' && this.#page.quietMs > emptyMs / 2;
-      if (isQuiet || performance.now() > until || (asksToLogIn(frames) && this.#page.quietMs > stableMs)) return frames;
-      await this.#pause();
-    }
+      return isQuiet || isLate || (asksToLogIn(frames) && this.#page.quietMs > stableMs) ? frames : undefined;
+    });
   }
 
   /** Waits for the page's next state. `before` is the state before a submission. */
   async #settle(before?: { documents: number; pages: number; shown: string; at: number }): Promise<LoginState> {
-    const until = performance.now() + settleMs;
     let shown = '';
     let since = performance.now();
+    return await this.#until(settleMs, async (frames, isLate) => {
+      const now = performance.now();
+      const found = this.#read(frames);
+      if (shownIn(found) !== shown) [shown, since] = [shownIn(found), now];
+      const isReplaced =
+        before === undefined || this.#page.documents !== before.documents || this.#pages.length !== before.pages;
+      const isNew =
+        isReplaced || shown !== before.shown || this.#page.dialogs.length > 0 || now - before.at > unchangedMs;
+      const steady = Math.min(now - since, this.#page.quietMs);
+      const isLoaded = frames[0]!.ready !== 'loading';
+      const isUsable = !found.isWaiting || now - since > disabledMs;
+      if (isLoaded && isNew && isUsable && steady > stableMs) {
+        const state = await stateOf(found, frames[0]!, steady, this.#course);
+        if (state) return this.#remember(state, shown, frames);
+      }
+      const isLost = isLoaded && steady > (this.#page.status >= 500 ? emptyMs : lostMs);
+      if (!isLate && !isLost) return undefined;
+      return this.#remember(await lateStateOf(found, frames[0]!, this.#course), shown, frames);
+    });
+  }
+
+  async #observed(): Promise<ObservedFrame[]> {
+    return await this.#until(settleMs, (frames) => frames);
+  }
+
+  /**
+   * Looks at the page until `read` has a result. `isLate` is true after `waitMs`. Throws `network_error` if the page
+   * has no frames by then.
+   */
+  async #until<T>(
+    waitMs: number,
+    read: (frames: ObservedFrame[], isLate: boolean) => Promise<T | undefined> | T | undefined,
+    { signal = this.#options.signal, pauseMs = pollMs } = {},
+  ): Promise<T> {
+    const began = performance.now();
     for (;;) {
       const frames = await this.#page.observe();
-      const now = performance.now();
-      if (frames.length > 0) {
-        const found = this.#read(frames);
-        if (shownIn(found) !== shown) [shown, since] = [shownIn(found), now];
-        const isReplaced =
-          before === undefined || this.#page.documents !== before.documents || this.#pages.length !== before.pages;
-        const isNew =
-          isReplaced || shown !== before.shown || this.#page.dialogs.length > 0 || now - before.at > unchangedMs;
-        const steady = Math.min(now - since, this.#page.quietMs);
-        const isLoaded = frames[0]!.ready !== 'loading';
-        const isUsable = !found.isWaiting || now - since > disabledMs;
-        if (isLoaded && isNew && isUsable && steady > stableMs) {
-          const state = await stateOf(found, frames[0]!, steady, this.#course);
-          if (state) return this.#remember(state, shown, frames);
-        }
-        if (now > until || (isLoaded && steady > (this.#page.status >= 500 ? emptyMs : lostMs)))
-          return this.#remember(await lateStateOf(found, frames[0]!, this.#course), shown, frames);
-      } else if (now > until) throw notLoaded();
-      await this.#pause();
+      const passedMs = performance.now() - began;
+      const result = frames.length > 0 ? await read(frames, passedMs > waitMs) : undefined;
+      if (result !== undefined) return result;
+      if (frames.length === 0 && passedMs > Math.max(waitMs, settleMs)) throw notLoaded();
+      await sleep(pauseMs, undefined, { signal });
     }
   }
 
@@ -270,21 +279,7 @@ export class LoginPage {
   #remember(state: LoginState, shown: string, frames: ObservedFrame[]): LoginState {
     this.#shown = shown;
     this.#messages ??= frames.flatMap(({ messages }) => messages);
-    return state.kind === 'logged_in' ? state : { ...state, form: withoutValues(state.form, this.#filled) };
-  }
-
-  async #observed(): Promise<ObservedFrame[]> {
-    const until = performance.now() + settleMs;
-    for (;;) {
-      const frames = await this.#page.observe();
-      if (frames.length > 0) return frames;
-      if (performance.now() > until) throw notLoaded();
-      await this.#pause();
-    }
-  }
-
-  async #pause(): Promise<void> {
-    await sleep(pollMs, undefined, { signal: this.#options.signal });
+    return state.kind === 'logged_in' ? state : { ...state, form: this.#redactedForm(state.form) };
   }
 
   /** Throws if the frame is on a foreign domain, because filled-in values go there. */
@@ -317,11 +312,25 @@ export class LoginPage {
     }
   }
 
+  /** Removes filled-in values from a text, because pages repeat them: "There is no account for alice". */
   #redacted(text: string): string {
-    return (
-      withoutValues({ url: '', fields: [], choices: [], not_found: [], website_error: text }, this.#filled)
-        .website_error ?? ''
-    );
+    const values = this.#filled.filter(({ length }) => length >= shortest);
+    const longestFirst = values.flatMap((value) => [value, encodeURIComponent(value)]).sort(byLength);
+    return longestFirst.reduce((rest, value) => rest.replaceAll(value, '…'), text);
+  }
+
+  #redactedForm(form: LoginForm): LoginForm {
+    const redact = <T extends object>(texts: T, names: (keyof T)[]): T => {
+      const copy = { ...texts };
+      for (const name of names)
+        if (typeof copy[name] === 'string') copy[name] = this.#redacted(copy[name]) as T[typeof name];
+      return copy;
+    };
+    return {
+      ...redact(form, ['url', 'website_error', 'external_action_message']),
+      fields: form.fields.map((field) => redact(field, ['label', 'hint', 'placeholder'])),
+      choices: form.choices.map((choice) => redact(choice, ['label', 'description', 'target'])),
+    };
   }
 
   /** Returns the signal's reason and `LoginError`s unchanged. Converts all other errors to `browser_error`. */
@@ -356,20 +365,6 @@ function shownIn({ form, canLogOut }: Discovery): string {
 /** Shorter values occur in too many words. */
 const shortest = 3;
 
-/** Removes filled-in values from the texts of a form, because pages repeat them: "There is no account for alice". */
-function withoutValues(form: LoginForm, values: readonly string[]): LoginForm {
-  const found = values.flatMap((value) => (value.length >= shortest ? [value, encodeURIComponent(value)] : []));
-  if (found.length === 0) return form;
-  const longestFirst = found.sort((a, b) => b.length - a.length);
-  const cut = (text: string) => longestFirst.reduce((rest, value) => rest.replaceAll(value, '…'), text);
-  const cutAll = <T extends object>(texts: T, names: (keyof T)[]): T => {
-    const copy = { ...texts };
-    for (const name of names) if (typeof copy[name] === 'string') copy[name] = cut(copy[name]) as T[typeof name];
-    return copy;
-  };
-  return {
-    ...cutAll(form, ['url', 'website_error', 'external_action_message']),
-    fields: form.fields.map((field) => cutAll(field, ['label', 'hint', 'placeholder'])),
-    choices: form.choices.map((choice) => cutAll(choice, ['label', 'description', 'target'])),
-  };
+function byLength(a: string, b: string): number {
+  return b.length - a.length;
 }
