@@ -15,7 +15,7 @@ export type ListViewProps<T> = {
   /** The label of the search field. */
   search: string;
   list: List<T>;
-  columns: readonly (Column<T> | false)[];
+  columns: readonly Column<T>[];
   /** The parameters of the URL: `q`, `project`, `offset` and `sort`. */
   params: Readonly<Record<string, string>>;
   /** The dashboard's state, if the entries of the list belong to projects. It has the projects to choose from. */
@@ -35,7 +35,7 @@ const pageSize = 50;
 const typingMs = 250;
 
 /** A list of the service: its search, one list page of it as a table, and buttons for the other list pages. */
-export function ListView<T extends { id: string }>(props: ListViewProps<T>) {
+export function ListView<T extends object>(props: ListViewProps<T>) {
   const { search, list, params, state, tools } = props;
   return (
     <>
@@ -75,18 +75,6 @@ export function useList<T>(path: string, project?: string): List<T> {
   return { page: loaded.page, error: loaded.error, reload: () => setRound((count) => count + 1) };
 }
 
-/** Adds an id to each entry of a list, because rows of a table need one. */
-export function withIds<T>(list: List<T>, idOf: (item: T, index: number) => string): List<T & { id: string }> {
-  const { page } = list;
-  return {
-    ...list,
-    page: page && {
-      ...page,
-      items: page.items.map((item, index) => Object.assign({}, item, { id: idOf(item, index) })),
-    },
-  };
-}
-
 /** The path of a list page. Leaves out empty parameters. */
 export function listPath(path: string, query: Record<string, string | number | undefined>): string {
   const entries = Object.entries({ limit: pageSize, ...query }).filter(([, value]) => value);
@@ -108,7 +96,7 @@ export function Paging({ text, onNewer, onOlder }: { text: string; onNewer?: () 
   );
 }
 
-function Rows<T extends { id: string }>(props: ListViewProps<T>) {
+function Rows<T extends object>(props: ListViewProps<T>) {
   const { label, list, columns, params, none, notFound, paging } = props;
   const { page, error } = list;
   if (error !== undefined)
@@ -129,19 +117,13 @@ function Rows<T extends { id: string }>(props: ListViewProps<T>) {
       <Table
         label={label}
         rows={page.items}
-        columns={columns.map((column) => (column && !isWhole ? unsorted(column) : column))}
+        columns={columns.map((column) => (isWhole ? column : Object.assign({}, column, { sort: undefined })))}
         sort={params['sort']}
         empty={params['q'] ? notFound : none}
       />
       {paging ?? <OffsetPaging page={page} offset={offset} />}
     </>
   );
-}
-
-function unsorted<T>(column: Column<T>): Column<T> {
-  const copy = { ...column };
-  delete copy.sort;
-  return copy;
 }
 
 function OffsetPaging({ page, offset }: { page: ListPage<unknown>; offset: number }) {

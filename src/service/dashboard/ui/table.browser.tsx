@@ -7,7 +7,7 @@ export type Column<T> = {
   title: string;
   cell: (row: T) => ComponentChildren;
   /** The value by which the column sorts. Without it, the column doesn't sort. */
-  sort?: (row: T) => string | number;
+  sort?: ((row: T) => string | number) | undefined;
   /** Numbers are aligned at the end. */
   isNumber?: boolean;
   /** Narrow tables leave the column out. */
@@ -34,8 +34,8 @@ export type TableProps<T> = {
 const rowHeight = 48;
 const extraRows = 8;
 
-/** A table that renders only the rows in view. It fills its parent. */
-export function Table<T extends { id: string }>({ label, rows, columns, sort, empty }: TableProps<T>) {
+/** A table that renders only the rows in view. It fills its parent. The key of a row is its `id` or its place. */
+export function Table<T extends object>({ label, rows, columns, sort, empty }: TableProps<T>) {
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800 });
   useLayoutEffect(() => {
@@ -73,7 +73,7 @@ export function Table<T extends { id: string }>({ label, rows, columns, sort, em
         <Space rows={first} />
         <tbody>
           {sorted.slice(first, last).map((row, index) => (
-            <tr key={row.id} aria-rowindex={first + index + 2}>
+            <tr key={'id' in row ? String(row.id) : first + index} aria-rowindex={first + index + 2}>
               {shown.map((column) => (
                 <td key={column.id} class={classOf(column)}>
                   {column.cell(row)}

@@ -2,11 +2,18 @@ import type { AppVersion } from '../../../contract/apps.ts';
 import type { Deployment } from '../../../contract/deployments.ts';
 import type { Invocation } from '../../../contract/invocations.ts';
 import { hrefOf } from '../app/place.browser.ts';
+import {
+  numberColumn,
+  stateColumn,
+  textColumn,
+  timeColumn,
+  titleColumn,
+  type BadgeProps,
+} from '../ui/columns.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
 import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Tabs } from '../ui/tabs.browser.tsx';
-import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { AppLog } from './app-log.browser.tsx';
 
@@ -42,31 +49,12 @@ function Versions({ state, params }: ViewProps) {
   const { q, offset, project } = params;
   const list = useList<AppVersion>(listPath('/apps', { query: q, offset }), project);
   const columns: Column<AppVersion>[] = [
-    {
-      id: 'app',
-      title: 'App',
-      sort: ({ app_name }) => app_name.toLowerCase(),
-      cell: ({ app_name, version, deployment }) => (
-        <>
-          <a class="title" title={app_name} href={hrefOf('apps', { deployment, project })}>
-            {app_name}
-          </a>
-          <small class="clip">Version {version}</small>
-        </>
-      ),
-    },
-    {
-      id: 'actions',
-      title: 'Actions',
-      cell: ({ actions }) => {
-        const names = actions.map(({ name }) => name).join(', ');
-        return (
-          <span class="clip" title={names}>
-            {names}
-          </span>
-        );
-      },
-    },
+    titleColumn('app', 'App', ({ app_name, version, deployment }) => ({
+      text: app_name,
+      below: `Version ${version}`,
+      href: hrefOf('apps', { deployment, project }),
+    })),
+    textColumn('actions', 'Actions', ({ actions }) => actions.map(({ name }) => name).join(', '), { sort: undefined }),
   ];
   return (
     <ListView
@@ -86,32 +74,19 @@ function Deployments({ state, params }: ViewProps) {
   const { q, offset, project } = params;
   const list = useList<Deployment>(listPath('/deployments', { query: q, offset }), project);
   const columns: Column<Deployment>[] = [
-    {
-      id: 'id',
-      title: 'Deployment',
-      cell: ({ id, entrypoint_rel_path }) => (
-        <>
-          <a class="title" href={hrefOf('apps', { tab: 'deployments', deployment: id, project })}>
-            {id}
-          </a>
-          <small class="clip" title={entrypoint_rel_path}>
-            {entrypoint_rel_path}
-          </small>
-        </>
-      ),
-    },
-    {
-      id: 'reason',
-      title: 'Reason',
-      isWide: true,
-      cell: ({ status_reason }) => (
-        <span class="clip" title={status_reason}>
-          {status_reason ?? '–'}
-        </span>
-      ),
-    },
-    createdColumn,
-    stateColumn,
+    titleColumn(
+      'id',
+      'Deployment',
+      ({ id, entrypoint_rel_path }) => ({
+        text: id,
+        below: entrypoint_rel_path,
+        href: hrefOf('apps', { tab: 'deployments', deployment: id, project }),
+      }),
+      { sort: undefined },
+    ),
+    reasonColumn,
+    timeColumn('created', 'Created', ({ created_at }) => created_at),
+    stateColumn(stateOf),
   ];
   return (
     <ListView
@@ -131,49 +106,15 @@ function Invocations({ state, params }: ViewProps) {
   const { q, offset, project } = params;
   const list = useList<Invocation>(listPath('/invocations', { query: q, offset }), project);
   const columns: Column<Invocation>[] = [
-    {
-      id: 'action',
-      title: 'Action',
-      sort: ({ action_name }) => action_name.toLowerCase(),
-      cell: ({ id, action_name, app_name, version }) => (
-        <>
-          <a class="title" title={action_name} href={hrefOf('apps', { tab: 'invocations', invocation: id, project })}>
-            {action_name}
-          </a>
-          <small class="clip" title={`${app_name} ${version}`}>
-            {app_name} {version}
-          </small>
-        </>
-      ),
-    },
-    {
-      id: 'reason',
-      title: 'Reason',
-      isWide: true,
-      cell: ({ status_reason }) => (
-        <span class="clip" title={status_reason}>
-          {status_reason ?? '–'}
-        </span>
-      ),
-    },
-    {
-      id: 'started',
-      title: 'Started',
-      width: '9rem',
-      isWide: true,
-      sort: ({ started_at }) => started_at,
-      cell: ({ started_at }) => <Moment at={started_at} />,
-    },
-    {
-      id: 'time',
-      title: 'Time',
-      width: '7rem',
-      isNumber: true,
-      isWide: true,
-      cell: ({ started_at, finished_at }) =>
-        finished_at ? duration(Date.parse(finished_at) - Date.parse(started_at)) : '–',
-    },
-    stateColumn,
+    titleColumn('action', 'Action', ({ id, action_name, app_name, version }) => ({
+      text: action_name,
+      below: `${app_name} ${version}`,
+      href: hrefOf('apps', { tab: 'invocations', invocation: id, project }),
+    })),
+    reasonColumn,
+    timeColumn('started', 'Started', ({ started_at }) => started_at),
+    numberColumn('time', 'Time', timeOf, { textOf: duration, isWide: true, sort: undefined }),
+    stateColumn(stateOf),
   ];
   return (
     <ListView
@@ -193,25 +134,19 @@ function Invocations({ state, params }: ViewProps) {
   );
 }
 
-const createdColumn: Column<{ created_at: string }> = {
-  id: 'created',
-  title: 'Created',
-  width: '9rem',
-  isWide: true,
-  sort: ({ created_at }) => created_at,
-  cell: ({ created_at }) => <Moment at={created_at} />,
-};
+const reasonColumn = textColumn<{ status_reason?: string | undefined }>(
+  'reason',
+  'Reason',
+  ({ status_reason }) => status_reason,
+  { isWide: true, sort: undefined },
+);
 
 const tones: Record<string, string> = { running: 'good', succeeded: 'good', failed: 'bad', stopped: '' };
 
-const stateColumn: Column<{ status: string }> = {
-  id: 'state',
-  title: 'State',
-  width: '8.5rem',
-  sort: ({ status }) => status,
-  cell: ({ status }) => (
-    <span class="badge" data-tone={tones[status] ?? 'warn'}>
-      {status.replace('_', ' ')}
-    </span>
-  ),
-};
+function stateOf({ status }: { status: string }): BadgeProps {
+  return { text: status.replace('_', ' '), tone: tones[status] ?? 'warn' };
+}
+
+function timeOf({ started_at, finished_at }: Invocation): number | undefined {
+  return finished_at ? Date.parse(finished_at) - Date.parse(started_at) : undefined;
+}

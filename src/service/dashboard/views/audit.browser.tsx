@@ -2,7 +2,8 @@ import { useMemo } from 'preact/hooks';
 import type { AuditLog } from '../../../contract/audit-logs.ts';
 import { go, setParams } from '../app/place.browser.ts';
 import { serviceNow } from '../app/store.browser.ts';
-import { listPath, ListView, Paging, useList, withIds } from '../ui/list-view.browser.tsx';
+import { numberColumn, stateColumn, textColumn, type BadgeProps } from '../ui/columns.browser.tsx';
+import { listPath, ListView, Paging, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
@@ -14,8 +15,6 @@ export const audit: View = {
   isForOrganization: true,
   component: Audit,
 };
-
-type Row = AuditLog & { id: string };
 
 const hour = 3_600_000;
 const periods = [
@@ -40,10 +39,10 @@ function Audit({ params }: ViewProps) {
     ? 'There are no older records in this period.'
     : 'No request fits. Choose a longer period, or search for less.';
   return (
-    <ListView<Row>
+    <ListView
       label="Audit records"
       search="Search by path, caller, address or status"
-      list={withIds(list, (_log, index) => String(index))}
+      list={list}
       columns={columns}
       params={params}
       notFound={nothing}
@@ -86,19 +85,12 @@ function Audit({ params }: ViewProps) {
   );
 }
 
-const columns: Column<Row>[] = [
-  {
-    id: 'time',
-    title: 'Time',
+const columns: Column<AuditLog>[] = [
+  textColumn('time', 'Time', ({ timestamp }) => dateText(timestamp), {
     width: '14rem',
     isWide: true,
     sort: ({ timestamp }) => timestamp,
-    cell: ({ timestamp }) => (
-      <time dateTime={timestamp} class="clip">
-        {new Date(timestamp).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' })}
-      </time>
-    ),
-  },
+  }),
   {
     id: 'request',
     title: 'Request',
@@ -110,17 +102,7 @@ const columns: Column<Row>[] = [
       </span>
     ),
   },
-  {
-    id: 'status',
-    title: 'Status',
-    width: '5.5rem',
-    sort: ({ status }) => status,
-    cell: ({ status }) => (
-      <span class="badge" data-tone={status >= 500 ? 'bad' : status >= 400 ? 'warn' : ''}>
-        {status}
-      </span>
-    ),
-  },
+  stateColumn(statusOf, { id: 'status', title: 'Status', width: '5.5rem' }),
   {
     id: 'caller',
     title: 'Caller',
@@ -138,13 +120,16 @@ const columns: Column<Row>[] = [
       </>
     ),
   },
-  {
-    id: 'duration',
-    title: 'Time taken',
-    width: '7rem',
-    isNumber: true,
+  numberColumn('duration', 'Time taken', ({ duration_ms }) => duration_ms, {
+    textOf: (ms) => `${ms} ms`,
     isWide: true,
-    sort: ({ duration_ms }) => duration_ms,
-    cell: ({ duration_ms }) => `${duration_ms} ms`,
-  },
+  }),
 ];
+
+function dateText(timestamp: string): string {
+  return new Date(timestamp).toLocaleString(undefined, { dateStyle: 'medium', timeStyle: 'medium' });
+}
+
+function statusOf({ status }: AuditLog): BadgeProps {
+  return { text: String(status), tone: status >= 500 ? 'bad' : status >= 400 ? 'warn' : '' };
+}

@@ -1,11 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { ApiKey, CreatedApiKey } from '../../../contract/api-keys.ts';
 import { call } from '../app/api.browser.ts';
+import { actionsColumn, textColumn, timeColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { NewKey, Rotation, Secret } from './key-dialogs.browser.tsx';
 
@@ -33,16 +33,39 @@ function Keys({ state, params }: ViewProps) {
   };
   const remove = ({ id }: ApiKey) =>
     void attempt('Key deleted', async () => {
-      await call('DELETE', keyPath(id));
+      await call('DELETE', `/org/api_keys/${encodeURIComponent(id)}`);
       list.reload();
     });
+  const columns: Column<ApiKey>[] = [
+    titleColumn('name', 'Name', ({ name, masked_key }) => ({ text: name, below: masked_key })),
+    textColumn('project', 'Project', projectOf, { width: '10rem', isWide: true }),
+    textColumn('creator', 'Created by', ({ created_by: { name, id } }) => name ?? id, {
+      width: '10rem',
+      isWide: true,
+    }),
+    timeColumn('created', 'Created', ({ created_at }) => created_at),
+    // Keys without an end come last.
+    timeColumn('expires', 'Expires', ({ expires_at }) => expires_at, {
+      none: 'Never',
+      sort: ({ expires_at }) => expires_at ?? '9',
+    }),
+    actionsColumn('12.25rem', (key) => [
+      { text: 'Rotate…', label: `Rotate ${key.name}`, act: () => ask({ action: 'rotate', key }) },
+      {
+        text: 'Delete…',
+        label: `Delete ${key.name}`,
+        isDanger: true,
+        act: () => ask({ action: 'delete', key }),
+      },
+    ]),
+  ];
   return (
     <>
       <ListView
         label="Keys"
         search="Search by name, project or creator"
         list={list}
-        columns={columnsOf(ask)}
+        columns={columns}
         params={params}
         notFound="No key has this text in its name, project or creator."
         none="There are no keys. Create one."
@@ -68,85 +91,6 @@ function Keys({ state, params }: ViewProps) {
   );
 }
 
-function keyPath(id: string): string {
-  return `/org/api_keys/${encodeURIComponent(id)}`;
-}
-
-function columnsOf(ask: (asked: Asked) => void): Column<ApiKey>[] {
-  return [
-    {
-      id: 'name',
-      title: 'Name',
-      sort: ({ name }) => name.toLowerCase(),
-      cell: ({ name, masked_key }) => (
-        <>
-          <span class="title" title={name}>
-            {name}
-          </span>
-          <small class="clip">{masked_key}</small>
-        </>
-      ),
-    },
-    {
-      id: 'project',
-      title: 'Project',
-      width: '10rem',
-      isWide: true,
-      sort: ({ project_name }) => project_name ?? '',
-      cell: ({ project_id, project_name }) => (
-        <span class="clip" title={project_name ?? undefined}>
-          {project_id === null ? 'All projects' : (project_name ?? project_id)}
-        </span>
-      ),
-    },
-    {
-      id: 'creator',
-      title: 'Created by',
-      width: '10rem',
-      isWide: true,
-      sort: ({ created_by }) => created_by.name ?? '',
-      cell: ({ created_by: { name, id } }) => (
-        <span class="clip" title={name ?? id}>
-          {name ?? id}
-        </span>
-      ),
-    },
-    {
-      id: 'created',
-      title: 'Created',
-      width: '9rem',
-      isWide: true,
-      sort: ({ created_at }) => created_at,
-      cell: ({ created_at }) => <Moment at={created_at} />,
-    },
-    {
-      id: 'expires',
-      title: 'Expires',
-      width: '9rem',
-      isWide: true,
-      sort: ({ expires_at }) => expires_at ?? '9',
-      cell: ({ expires_at }) => (expires_at === null ? 'Never' : <Moment at={expires_at} />),
-    },
-    {
-      id: 'actions',
-      title: 'Actions',
-      width: '12.25rem',
-      hasButtons: true,
-      cell: (key) => (
-        <div class="actions">
-          <button type="button" aria-label={`Rotate ${key.name}`} onClick={() => ask({ action: 'rotate', key })}>
-            Rotate…
-          </button>
-          <button
-            type="button"
-            class="danger"
-            aria-label={`Delete ${key.name}`}
-            onClick={() => ask({ action: 'delete', key })}
-          >
-            Delete…
-          </button>
-        </div>
-      ),
-    },
-  ];
+function projectOf({ project_id, project_name }: ApiKey): string {
+  return project_id === null ? 'All projects' : (project_name ?? project_id);
 }

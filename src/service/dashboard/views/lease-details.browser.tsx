@@ -3,6 +3,7 @@ import type { Replay } from '../../../contract/replays.ts';
 import { call, listPage } from '../app/api.browser.ts';
 import { hrefOf, setParams } from '../app/place.browser.ts';
 import type { DashboardState, EndedState, SessionState } from '../../../contract/dashboard-events.ts';
+import { Badge, type BadgeProps } from '../ui/columns.browser.tsx';
 import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { listPath } from '../ui/list-view.browser.tsx';
@@ -65,7 +66,7 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
   return (
     <Dialog title={title} onClose={closeDetails} actions={actions}>
       <p>
-        <StateBadge lease={lease} />
+        <Badge {...stateOf(lease)} />
       </p>
       <dl class="details">
         {facts
@@ -97,18 +98,10 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
   );
 }
 
-export function StateBadge({ lease }: { lease: Lease }) {
-  const { text, tone } = stateOf(lease);
-  return (
-    <span class="badge" data-tone={tone} title={text}>
-      {text}
-    </span>
-  );
-}
-
-export function stateOf(lease: Lease): { text: string; tone: string } {
+export function stateOf(lease: Lease): BadgeProps {
   if (!('reason' in lease)) return { text: 'Running', tone: 'good' };
-  return { text: reasons[lease.reason] ?? lease.reason, tone: usual.has(lease.reason) ? '' : 'bad' };
+  const text = reasons[lease.reason] ?? lease.reason;
+  return { text, hint: text, tone: usual.has(lease.reason) ? '' : 'bad' };
 }
 
 /** The recordings of a session that began during a lease. */

@@ -2,10 +2,11 @@ import type { DashboardState, EndedState, SessionState } from '../../../contract
 import { setParams } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Age } from '../ui/age.browser.tsx';
+import { stateColumn, textColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Filter } from '../ui/filter.browser.tsx';
 import { bestFirst, counted, duration, machineName, matches } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
-import { LeaseDetails, StateBadge, stateOf, type Lease } from './lease-details.browser.tsx';
+import { LeaseDetails, stateOf, type Lease } from './lease-details.browser.tsx';
 
 /** The view of running and ended leases: each is a browser that a test or another caller uses or used. */
 export const leases: View = { id: 'leases', title: 'Leases', component: Leases };
@@ -96,64 +97,27 @@ function titleOf({ test, name, id }: SessionState | EndedState): string {
 function columnsOf({ machines, service }: DashboardState): (Column<Lease> | false)[] {
   const projects = new Map(service.projects.map(({ id, name }) => [id, name] as const));
   return [
-    {
-      id: 'test',
-      title: 'Test',
-      sort: ({ title }) => title.toLowerCase(),
-      cell: ({ id, title, file }) => (
-        <>
-          <a href={`#session=${id}`} class="title" title={title} onClick={openOf(id)}>
-            {title}
-          </a>
-          {file && (
-            <small class="clip" title={file}>
-              {file}
-            </small>
-          )}
-        </>
-      ),
-    },
-    projects.size > 1 && {
-      id: 'project',
-      title: 'Project',
-      isExtra: true,
-      width: '9rem',
-      sort: ({ project_id }) => projects.get(project_id) ?? '',
-      cell: ({ project_id }) => <span class="clip">{projects.get(project_id) ?? project_id}</span>,
-    },
-    {
-      id: 'pool',
-      title: 'Pool',
-      isWide: true,
-      width: '9rem',
-      sort: ({ pool }) => pool?.name ?? pool?.id ?? '',
-      cell: ({ pool }) => <span class="clip">{pool ? (pool.name ?? pool.id) : '–'}</span>,
-    },
-    {
-      id: 'worker',
-      title: 'Worker',
+    titleColumn('test', 'Test', ({ id, title, file }) => ({
+      text: title,
+      below: file,
+      href: `#session=${id}`,
+      onClick: openOf(id),
+    })),
+    projects.size > 1 &&
+      textColumn('project', 'Project', ({ project_id }) => projects.get(project_id) ?? project_id, {
+        isExtra: true,
+        width: '9rem',
+      }),
+    textColumn('pool', 'Pool', ({ pool }) => pool?.name ?? pool?.id, { isWide: true, width: '9rem' }),
+    textColumn('worker', 'Worker', ({ worker }) => worker, {
       isWide: true,
       isNumber: true,
       width: '5.5rem',
       sort: ({ worker = '' }) => (/^\d+$/.test(worker) ? Number(worker) : worker),
-      cell: ({ worker }) => <span class="clip">{worker ?? '–'}</span>,
-    },
-    {
-      id: 'run',
-      title: 'Run',
-      isExtra: true,
-      width: '9rem',
-      sort: ({ run = '' }) => run,
-      cell: ({ run }) => <span class="clip">{run ?? '–'}</span>,
-    },
-    (machines.length > 1 || service.is_control_plane) && {
-      id: 'machine',
-      title: 'Machine',
-      isWide: true,
-      width: '11rem',
-      sort: ({ machine = '' }) => machine,
-      cell: ({ machine }) => <span class="clip">{machineName(machine)}</span>,
-    },
+    }),
+    textColumn('run', 'Run', ({ run }) => run, { isExtra: true, width: '9rem' }),
+    (machines.length > 1 || service.is_control_plane) &&
+      textColumn('machine', 'Machine', ({ machine }) => machineName(machine), { isWide: true, width: '11rem' }),
     {
       id: 'age',
       title: 'Leased for',
@@ -164,13 +128,7 @@ function columnsOf({ machines, service }: DashboardState): (Column<Lease> | fals
       cell: ({ startedAt, endedAt }) =>
         endedAt === undefined ? <Age since={startedAt} /> : duration(endedAt - startedAt),
     },
-    {
-      id: 'state',
-      title: 'State',
-      width: '9.75rem',
-      sort: (lease) => stateOf(lease).text,
-      cell: (lease) => <StateBadge lease={lease} />,
-    },
+    stateColumn(stateOf, { width: '9.75rem' }),
   ];
 }
 

@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { AuthConnection } from '../../../contract/auth-connections.ts';
 import { call } from '../app/api.browser.ts';
+import { actionsColumn, stateColumn, timeColumn, titleColumn, type BadgeProps } from '../ui/columns.browser.tsx';
 import { Dialog } from '../ui/dialog.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
 import { tellError } from '../ui/messages.browser.tsx';
@@ -77,43 +78,9 @@ function StartedLogin({ started, onClose }: { started: Started; onClose: () => v
 
 function columnsOf(logIn: (connection: AuthConnection) => void): Column<AuthConnection>[] {
   return [
-    {
-      id: 'site',
-      title: 'Site',
-      sort: ({ domain }) => domain,
-      cell: ({ domain, profile_name }) => (
-        <>
-          <span class="title" title={domain}>
-            {domain}
-          </span>
-          <small class="clip" title={profile_name}>
-            Profile {profile_name}
-          </small>
-        </>
-      ),
-    },
-    {
-      id: 'state',
-      title: 'State',
-      width: '10.5rem',
-      sort: (connection) => stateOf(connection).text,
-      cell: (connection) => {
-        const { text, tone } = stateOf(connection);
-        return (
-          <span class="badge" data-tone={tone}>
-            {text}
-          </span>
-        );
-      },
-    },
-    {
-      id: 'checked',
-      title: 'Last check',
-      width: '9rem',
-      isWide: true,
-      sort: ({ last_auth_check_at = '' }) => last_auth_check_at,
-      cell: ({ last_auth_check_at }) => (last_auth_check_at ? <Moment at={last_auth_check_at} /> : 'Never'),
-    },
+    titleColumn('site', 'Site', ({ domain, profile_name }) => ({ text: domain, below: `Profile ${profile_name}` })),
+    stateColumn(stateOf, { width: '10.5rem' }),
+    timeColumn('checked', 'Last check', ({ last_auth_check_at }) => last_auth_check_at, { none: 'Never' }),
     {
       id: 'next',
       title: 'Next check',
@@ -127,25 +94,14 @@ function columnsOf(logIn: (connection: AuthConnection) => void): Column<AuthConn
         return next === undefined ? `within ${duration(health_check_interval * 1000)}` : <Moment at={next} />;
       },
     },
-    {
-      id: 'actions',
-      title: 'Actions',
-      width: '6.5rem',
-      hasButtons: true,
-      cell: (connection) => (
-        <div class="actions">
-          <button
-            type="button"
-            aria-label={`Log in to ${connection.domain} with the profile ${connection.profile_name}`}
-            disabled={connection.flow_status === 'IN_PROGRESS'}
-            title={connection.flow_status === 'IN_PROGRESS' ? 'A login is running already' : undefined}
-            onClick={() => logIn(connection)}
-          >
-            Log in…
-          </button>
-        </div>
-      ),
-    },
+    actionsColumn('6.5rem', (connection) => [
+      {
+        text: 'Log in…',
+        label: `Log in to ${connection.domain} with the profile ${connection.profile_name}`,
+        refusal: connection.flow_status === 'IN_PROGRESS' ? 'A login is running already' : undefined,
+        act: () => logIn(connection),
+      },
+    ]),
   ];
 }
 
@@ -156,7 +112,7 @@ const steps: Record<string, string> = {
   SUBMITTING: 'Logging in',
 };
 
-function stateOf({ status, flow_status, flow_step }: AuthConnection): { text: string; tone: string } {
+function stateOf({ status, flow_status, flow_step }: AuthConnection): BadgeProps {
   if (flow_status === 'IN_PROGRESS') return { text: steps[flow_step ?? ''] ?? 'Logging in', tone: '' };
   return status === 'AUTHENTICATED' ? { text: 'Logged in', tone: 'good' } : { text: 'Needs a login', tone: 'warn' };
 }

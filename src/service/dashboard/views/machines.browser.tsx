@@ -2,17 +2,18 @@ import type { MachineState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { Bar } from '../ui/bar.browser.tsx';
+import { numberColumn, stateColumn, type BadgeProps } from '../ui/columns.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
 
 /** The view of the machines on which sessions run. */
 export const machines: View = { id: 'machines', title: 'Machines', component: Machines };
 
-const states = {
-  up: ['Up', 'good'],
-  silent: ['No answer', 'bad'],
-  draining: ['Draining', 'warn'],
-} as const;
+const states: Record<MachineState['state'], BadgeProps> = {
+  up: { text: 'Up', tone: 'good' },
+  silent: { text: 'No answer', tone: 'bad' },
+  draining: { text: 'Draining', tone: 'warn' },
+};
 
 const columns: Column<MachineState>[] = [
   {
@@ -28,17 +29,7 @@ const columns: Column<MachineState>[] = [
       </>
     ),
   },
-  {
-    id: 'state',
-    title: 'State',
-    width: '8.5rem',
-    sort: ({ state }) => state,
-    cell: ({ state }) => (
-      <span class="badge" data-tone={states[state][1]}>
-        {states[state][0]}
-      </span>
-    ),
-  },
+  stateColumn(({ state }) => states[state]),
   {
     id: 'use',
     title: 'Use',
@@ -57,31 +48,9 @@ const columns: Column<MachineState>[] = [
         />
       ),
   },
-  {
-    id: 'leased',
-    title: 'Leased',
-    isNumber: true,
-    width: '5.25rem',
-    sort: ({ leased }) => leased,
-    cell: ({ leased }) => leased,
-  },
-  {
-    id: 'free',
-    title: 'Free',
-    isNumber: true,
-    isWide: true,
-    width: '5rem',
-    sort: ({ free }) => free,
-    cell: ({ free }) => free,
-  },
-  {
-    id: 'slots',
-    title: 'Slots',
-    isNumber: true,
-    width: '5rem',
-    sort: ({ slots = 0 }) => slots,
-    cell: ({ slots }) => slots ?? '–',
-  },
+  numberColumn('leased', 'Leased', ({ leased }) => leased, { width: '5.25rem' }),
+  numberColumn('free', 'Free', ({ free }) => free, { width: '5rem', isWide: true }),
+  numberColumn('slots', 'Slots', ({ slots }) => slots, { width: '5rem' }),
 ];
 
 function Machines({ state, params }: ViewProps) {

@@ -1,11 +1,12 @@
 import { useState } from 'preact/hooks';
 import type { Profile } from '../../../contract/profiles.ts';
 import { call, download } from '../app/api.browser.ts';
+import { actionsColumn, numberColumn, timeColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import { bytes, Moment } from '../ui/time.browser.tsx';
+import { bytes } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
 /** The view of stored profiles: download and delete them. */
@@ -24,13 +25,28 @@ function Profiles({ state, params }: ViewProps) {
     void attempt('Profile downloaded', () =>
       download(`${pathOf(profile.id)}/download`, `${nameOf(profile)}.tar.zst`, { project }),
     );
+  const columns: Column<Profile>[] = [
+    titleColumn('name', 'Name', ({ id, name }) => (name === null ? { text: id } : { text: name, below: id })),
+    numberColumn('size', 'Size', ({ size_bytes }) => size_bytes, { textOf: bytes, isWide: true }),
+    timeColumn('used', 'Last use', ({ last_used_at }) => last_used_at, { width: '10rem', none: 'Never' }),
+    timeColumn('saved', 'Changed', ({ updated_at }) => updated_at, { width: '10rem' }),
+    actionsColumn('12.75rem', (profile) => [
+      {
+        text: 'Download',
+        label: `Download ${nameOf(profile)}`,
+        refusal: profile.size_bytes === undefined ? 'No session has saved this profile yet' : undefined,
+        act: () => save(profile),
+      },
+      { text: 'Delete…', label: `Delete ${nameOf(profile)}`, isDanger: true, act: () => ask(profile) },
+    ]),
+  ];
   return (
     <>
       <ListView
         label="Profiles"
         search="Search by name or id"
         list={list}
-        columns={columnsOf({ save, ask })}
+        columns={columns}
         params={params}
         state={state}
         notFound="No profile has this text in its name or id."
@@ -52,73 +68,6 @@ function Profiles({ state, params }: ViewProps) {
       )}
     </>
   );
-}
-
-type Actions = { save: (profile: Profile) => void; ask: (profile: Profile) => void };
-
-function columnsOf({ save, ask }: Actions): Column<Profile>[] {
-  return [
-    {
-      id: 'name',
-      title: 'Name',
-      sort: (profile) => nameOf(profile).toLowerCase(),
-      cell: ({ id, name }) => (
-        <>
-          <span class="title" title={name ?? id}>
-            {name ?? id}
-          </span>
-          {name !== null && <small class="clip">{id}</small>}
-        </>
-      ),
-    },
-    {
-      id: 'size',
-      title: 'Size',
-      width: '7rem',
-      isNumber: true,
-      isWide: true,
-      sort: ({ size_bytes = 0 }) => size_bytes,
-      cell: ({ size_bytes }) => (size_bytes === undefined ? '–' : bytes(size_bytes)),
-    },
-    {
-      id: 'used',
-      title: 'Last use',
-      width: '10rem',
-      isWide: true,
-      sort: ({ last_used_at = '' }) => last_used_at,
-      cell: ({ last_used_at }) => (last_used_at === undefined ? 'Never' : <Moment at={last_used_at} />),
-    },
-    {
-      id: 'saved',
-      title: 'Changed',
-      width: '10rem',
-      isWide: true,
-      sort: ({ updated_at = '' }) => updated_at,
-      cell: ({ updated_at }) => <Moment at={updated_at} />,
-    },
-    {
-      id: 'actions',
-      title: 'Actions',
-      width: '12.75rem',
-      hasButtons: true,
-      cell: (profile) => (
-        <div class="actions">
-          <button
-            type="button"
-            aria-label={`Download ${nameOf(profile)}`}
-            disabled={profile.size_bytes === undefined}
-            title={profile.size_bytes === undefined ? 'No session has saved this profile yet' : undefined}
-            onClick={() => save(profile)}
-          >
-            Download
-          </button>
-          <button type="button" class="danger" aria-label={`Delete ${nameOf(profile)}`} onClick={() => ask(profile)}>
-            Delete…
-          </button>
-        </div>
-      ),
-    },
-  ];
 }
 
 function nameOf({ name, id }: Profile): string {
