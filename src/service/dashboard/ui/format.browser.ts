@@ -9,6 +9,14 @@ export function duration(ms: number): string {
   return hours < 24 ? both(hours, 'h', minutes % 60, 'min') : both(Math.floor(hours / 24), 'd', hours % 24, 'h');
 }
 
+/** A size such as `1.5 MB`. */
+export function bytes(size: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3));
+  const value = size / 1000 ** power;
+  return `${power > 0 && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+}
+
 /** A number with its noun, such as `1 pool` or `2 pools`. */
 export function counted(count: number, noun: string): string {
   return `${count} ${noun}${count === 1 ? '' : 's'}`;
@@ -23,16 +31,26 @@ export function matches(query: string, ...texts: (string | undefined)[]): boolea
     .every((word) => text.includes(word));
 }
 
-/** Puts the rows first of which a text equals the query, and those next of which a text contains it as written. */
-export function bestFirst<T>(query: string, rows: T[], textsOf: (row: T) => (string | undefined)[]): T[] {
+/**
+ * The rows whose texts contain all words of the query. First come those of which a name equals the query, and then those
+ * of which a name contains it as written.
+ */
+export function search<T>(
+  query: string,
+  rows: T[],
+  namesOf: (row: T) => (string | undefined)[],
+  othersOf: (row: T) => (string | undefined)[] = () => [],
+): T[] {
   const wanted = query.trim().toLowerCase();
   if (wanted === '') return rows;
   const rank = (row: T) => {
-    const texts = textsOf(row).map((text = '') => text.toLowerCase());
-    if (texts.some((text) => text === wanted || text.split(' › ').includes(wanted))) return 0;
-    return texts.some((text) => text.includes(wanted)) ? 1 : 2;
+    const names = namesOf(row).map((name = '') => name.toLowerCase());
+    if (names.some((name) => name === wanted || name.split(' › ').includes(wanted))) return 0;
+    return names.some((name) => name.includes(wanted)) ? 1 : 2;
   };
-  return rows.toSorted((one, other) => rank(one) - rank(other));
+  return rows
+    .filter((row) => matches(query, ...namesOf(row), ...othersOf(row)))
+    .toSorted((one, other) => rank(one) - rank(other));
 }
 
 /** The host and port of a machine, or `This machine`. */

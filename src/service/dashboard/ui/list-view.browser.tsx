@@ -4,10 +4,13 @@ import { listPage, type ListPage } from '../app/api.browser.ts';
 import { setParams } from '../app/place.browser.ts';
 import { useLive } from '../app/store.browser.ts';
 import type { DashboardState } from '../../../contract/dashboard-events.ts';
-import { Filter } from './filter.browser.tsx';
 import { Table, type Column } from './table.browser.tsx';
+import { Choice, Filter } from './toolbar.browser.tsx';
 
-export type List<T> = { page: ListPage<T> | undefined; error: string | undefined; reload: () => void };
+/** The parameters of the URL: `q`, `project`, `offset` and `sort`. */
+type Params = Readonly<Record<string, string | undefined>>;
+
+type List<T> = { page: ListPage<T> | undefined; error: string | undefined; reload: () => void; params: Params };
 
 export type ListViewProps<T> = {
   /** The name of the list, such as `Profiles`. */
@@ -16,8 +19,6 @@ export type ListViewProps<T> = {
   search: string;
   list: List<T>;
   columns: readonly Column<T>[];
-  /** The parameters of the URL: `q`, `project`, `offset` and `sort`. */
-  params: Readonly<Record<string, string>>;
   /** The dashboard's state, if the entries of the list belong to projects. It has the projects to choose from. */
   state?: DashboardState;
   /** Shown if the list has no entries. */
@@ -36,14 +37,24 @@ const typingMs = 250;
 
 /** A list of the service: its search, one list page of it as a table, and buttons for the other list pages. */
 export function ListView<T extends object>(props: ListViewProps<T>) {
-  const { search, list, params, state, tools } = props;
+  const { search, list, state, tools } = props;
+  const { params, reload } = list;
+  // A person with an organization key chooses the project to show.
+  const projects = state?.service.projects ?? [];
   return (
     <>
       <div class="toolbar">
         <Filter label={search} value={params['q']} />
-        {state && <ProjectChoice projects={state.service.projects} value={params['project']} />}
+        {projects.length > 1 && (
+          <Choice
+            label="Project"
+            value={params['project'] ?? ''}
+            options={[['', 'Default project'], ...projects.map(({ id, name }) => [id, name] as const)]}
+            onChange={(project) => setParams({ project, offset: undefined })}
+          />
+        )}
         {tools}
-        <button type="button" onClick={list.reload}>
+        <button type="button" onClick={reload}>
           Refresh
         </button>
       </div>
@@ -52,8 +63,17 @@ export function ListView<T extends object>(props: ListViewProps<T>) {
   );
 }
 
-/** Loads one page of a list, again after each change of its path and when the service answers again. */
-export function useList<T>(path: string, project?: string): List<T> {
+/**
+ * Loads the list page that the parameters name, again after each change of them and when the service answers again. Other
+ * lists than the usual ones have their own query.
+ */
+export function useList<T>(
+  path: string,
+  params: Params,
+  query: Record<string, string | undefined> = { query: params['q'], offset: params['offset'] },
+): List<T> {
+  const url = listPath(path, query);
+  const { project } = params;
   const [loaded, set] = useState<{ page?: ListPage<T>; error?: string }>({});
   const [round, setRound] = useState(0);
   const { returns } = useLive();
@@ -61,7 +81,7 @@ export function useList<T>(path: string, project?: string): List<T> {
     const leave = new AbortController();
     const load = async () => {
       try {
-        set({ page: await listPage<T>(path, { project, signal: leave.signal }) });
+        set({ page: await listPage<T>(url, { project, signal: leave.signal }) });
       } catch (error) {
         if (!leave.signal.aborted) set({ error: error instanceof Error ? error.message : String(error) });
       }
@@ -71,8 +91,8 @@ export function useList<T>(path: string, project?: string): List<T> {
       clearTimeout(timer);
       leave.abort();
     };
-  }, [path, project, round, returns]);
-  return { page: loaded.page, error: loaded.error, reload: () => setRound((count) => count + 1) };
+  }, [url, project, round, returns]);
+  return { page: loaded.page, error: loaded.error, reload: () => setRound((count) => count + 1), params };
 }
 
 /** The path of a list page. Leaves out empty parameters. */
@@ -97,13 +117,13 @@ export function Paging({ text, onNewer, onOlder }: { text: string; onNewer?: () 
 }
 
 function Rows<T extends object>(props: ListViewProps<T>) {
-  const { label, list, columns, params, none, notFound, paging } = props;
-  const { page, error } = list;
+  const { label, list, columns, none, notFound, paging } = props;
+  const { page, error, reload, params } = list;
   if (error !== undefined)
     return (
       <div role="alert" class="failed">
         <p>{error}</p>
-        <button type="button" onClick={list.reload}>
+        <button type="button" onClick={reload}>
           Try again
         </button>
       </div>
@@ -140,29 +160,4 @@ function OffsetPaging({ page, offset }: { page: ListPage<unknown>; offset: numbe
 
 function goTo(offset: number): void {
   setParams({ offset: offset > 0 ? String(offset) : undefined });
-}
-
-/** Lets a person with an organization key choose the project to show. */
-function ProjectChoice({
-  projects,
-  value = '',
-}: {
-  projects: DashboardState['service']['projects'];
-  value: string | undefined;
-}) {
-  if (projects.length < 2) return null;
-  return (
-    <select
-      aria-label="Project"
-      value={value}
-      onChange={({ currentTarget }) => setParams({ project: currentTarget.value, offset: undefined })}
-    >
-      <option value="">Default project</option>
-      {projects.map(({ id, name }) => (
-        <option key={id} value={id}>
-          {name}
-        </option>
-      ))}
-    </select>
-  );
 }

@@ -2,7 +2,8 @@ import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DashboardState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View } from '../app/view.browser.ts';
-import { bestFirst, machineName, matches } from './format.browser.ts';
+import { machineName, matches, search } from './format.browser.ts';
+import { leasesOf, namesOf } from './leases.browser.ts';
 
 type Hit = { id: string; kind: string; text: string; detail: string; href: string };
 
@@ -81,59 +82,28 @@ export function Palette({
   );
 }
 
-function hitsOf(query: string, { sessions, ended, pools, machines }: DashboardState, views: readonly View[]): Hit[] {
-  const hits: Hit[] = views
+function hitsOf(query: string, state: DashboardState, views: readonly View[]): Hit[] {
+  const found = views
     .filter(({ title }) => matches(query, title))
-    .map(({ id, title }) => ({ id, kind: 'View', text: title, detail: '', href: hrefOf(id) }));
-  if (query !== '') {
-    const leased = sessions.filter(({ state }) => state === 'leased');
-    const tests = [...leased, ...ended].filter(({ id, test, earlier_tests: earlier = [], file, name, run, worker }) =>
-      matches(query, test, ...earlier, file, name, run, worker, id),
-    );
-    hits.push(
-      ...bestFirst(query, tests, ({ test, earlier_tests: earlier = [], file, name, id }) => [
-        test,
-        ...earlier,
-        file,
-        name,
-        id,
-      ]).map(({ id, test, name, file, ...rest }) => ({
-        id,
-        kind: test === undefined ? 'Session' : 'Test',
-        text: test ?? name ?? id,
-        detail: [file, 'reason' in rest ? 'ended' : 'running'].filter(Boolean).join(', '),
-        href: hrefOf('leases', { session: id }),
-      })),
-      ...pools
-        .filter(({ id, name }) => matches(query, name, id))
-        .map(({ id, name }) => ({
-          id,
-          kind: 'Pool',
-          text: name ?? id,
-          detail: '',
-          href: hrefOf('pools', { q: name ?? id }),
-        })),
-      ...machines
-        .filter(({ id }) => matches(query, id))
-        .map(({ id }) => ({
-          id,
-          kind: 'Machine',
-          text: machineName(id),
-          detail: '',
-          href: hrefOf('leases', { machine: id }),
-        })),
-    );
-  }
-  const found = hits.slice(0, mostHits);
-  if (query === '') return found;
+    .map(({ id, title }) => hit('View', id, title, hrefOf(id)));
+  if (query === '') return found.slice(0, mostHits);
+  const leases = search(query, leasesOf(state), namesOf, ({ run, worker }) => [run, worker]);
+  const pools = state.pools.filter(({ id, name }) => matches(query, name, id));
+  const machines = state.machines.filter(({ id }) => matches(query, id));
+  found.push(
+    ...leases.map(({ id, test, title, file, endedAt }) => {
+      const detail = [file, endedAt === undefined ? 'running' : 'ended'].filter(Boolean).join(', ');
+      return hit(test === undefined ? 'Session' : 'Test', id, title, hrefOf('leases', { session: id }), detail);
+    }),
+    ...pools.map(({ id, name = id }) => hit('Pool', id, name, hrefOf('pools', { q: name }))),
+    ...machines.map(({ id }) => hit('Machine', id, machineName(id), hrefOf('leases', { machine: id }))),
+  );
   const elsewhere = views
     .filter(({ isSearchable }) => isSearchable)
-    .map(({ id, title }) => ({
-      id: `search ${id}`,
-      kind: 'Search',
-      text: `“${query}” in ${title}`,
-      detail: '',
-      href: hrefOf(id, { q: query }),
-    }));
-  return [...found, ...elsewhere];
+    .map(({ id, title }) => hit('Search', `search ${id}`, `“${query}” in ${title}`, hrefOf(id, { q: query })));
+  return [...found.slice(0, mostHits), ...elsewhere];
+}
+
+function hit(kind: string, id: string, text: string, href: string, detail = ''): Hit {
+  return { kind, id, text, href, detail };
 }

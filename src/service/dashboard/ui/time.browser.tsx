@@ -1,5 +1,12 @@
+import { useEffect, useState } from 'preact/hooks';
 import { serviceNow } from '../app/store.browser.ts';
 import { duration } from './format.browser.ts';
+
+/** Shows the time since a moment, such as `3 min 5 s`, and counts on each second. `since` is in ms since the epoch. */
+export function Age({ since }: { since: number }) {
+  useSeconds();
+  return <time dateTime={new Date(since).toISOString()}>{duration(serviceNow() - since)}</time>;
+}
 
 /** A moment relative to now, such as `3 min ago`. Its title has the date. */
 export function Moment({ at }: { at: string | null | undefined }) {
@@ -12,10 +19,23 @@ export function Moment({ at }: { at: string | null | undefined }) {
   );
 }
 
-/** A size such as `1.5 MB`. */
-export function bytes(size: number): string {
-  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
-  const power = Math.min(units.length - 1, Math.floor(Math.log10(Math.max(1, size)) / 3));
-  const value = size / 1000 ** power;
-  return `${power > 0 && value < 100 ? value.toFixed(1) : Math.round(value)} ${units[power]}`;
+const ticks = new Set<() => void>();
+let ticking: ReturnType<typeof setInterval> | undefined;
+
+/** Renders the component again each second. All components share one timer. */
+function useSeconds(): void {
+  const [, set] = useState(0);
+  useEffect(() => {
+    const tick = () => set((count) => count + 1);
+    ticks.add(tick);
+    ticking ??= setInterval(() => {
+      if (!document.hidden) for (const each of ticks) each();
+    }, 1000);
+    return () => {
+      ticks.delete(tick);
+      if (ticks.size > 0) return;
+      clearInterval(ticking);
+      ticking = undefined;
+    };
+  }, []);
 }

@@ -11,9 +11,9 @@ import {
   type BadgeProps,
 } from '../ui/columns.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
-import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
+import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import { Tabs } from '../ui/tabs.browser.tsx';
+import { Tabs } from '../ui/toolbar.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { AppLog } from './app-log.browser.tsx';
 
@@ -46,8 +46,8 @@ const deployHint = (
 );
 
 function Versions({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<AppVersion>(listPath('/apps', { query: q, offset }), project);
+  const { project } = params;
+  const list = useList<AppVersion>('/apps', params);
   const columns: Column<AppVersion>[] = [
     titleColumn('app', 'App', ({ app_name, version, deployment }) => ({
       text: app_name,
@@ -62,7 +62,6 @@ function Versions({ state, params }: ViewProps) {
       search="Search by app"
       list={list}
       columns={columns}
-      params={params}
       state={state}
       notFound="No app has this text in its name."
       none={deployHint}
@@ -71,8 +70,8 @@ function Versions({ state, params }: ViewProps) {
 }
 
 function Deployments({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<Deployment>(listPath('/deployments', { query: q, offset }), project);
+  const { project } = params;
+  const list = useList<Deployment>('/deployments', params);
   const columns: Column<Deployment>[] = [
     titleColumn(
       'id',
@@ -94,7 +93,6 @@ function Deployments({ state, params }: ViewProps) {
       search="Search by app or id"
       list={list}
       columns={columns}
-      params={params}
       state={state}
       notFound="No deployment has this text in its app or id."
       none={deployHint}
@@ -103,8 +101,8 @@ function Deployments({ state, params }: ViewProps) {
 }
 
 function Invocations({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<Invocation>(listPath('/invocations', { query: q, offset }), project);
+  const { project } = params;
+  const list = useList<Invocation>('/invocations', params);
   const columns: Column<Invocation>[] = [
     titleColumn('action', 'Action', ({ id, action_name, app_name, version }) => ({
       text: action_name,
@@ -122,7 +120,6 @@ function Invocations({ state, params }: ViewProps) {
       search="Search by app, action or id"
       list={list}
       columns={columns}
-      params={params}
       state={state}
       notFound="No invocation has this text in its app, action or id."
       none={

@@ -3,8 +3,9 @@ import type { AuditLog } from '../../../contract/audit-logs.ts';
 import { go, setParams } from '../app/place.browser.ts';
 import { serviceNow } from '../app/store.browser.ts';
 import { numberColumn, stateColumn, textColumn, type BadgeProps } from '../ui/columns.browser.tsx';
-import { listPath, ListView, Paging, useList } from '../ui/list-view.browser.tsx';
+import { ListView, Paging, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
+import { Choice } from '../ui/toolbar.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
 /** The view of audit records: the requests that the service answered. */
@@ -23,17 +24,17 @@ const periods = [
   ['168', 'Last 7 days'],
   ['720', 'Last 30 days'],
 ] as const;
-const usualPeriod = '24';
+const usualPeriod = periods[1];
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 
 function Audit({ params }: ViewProps) {
-  const { q, method, before } = params;
+  const { q, sort, method, before } = params;
   // A person may have edited the URL.
-  const hours = periods.some(([value]) => value === params['hours']) ? params['hours'] : usualPeriod;
+  const [hours] = periods.find(([value]) => value === params['hours']) ?? usualPeriod;
   // Computed once per search, because a new end of the period would start another search.
   const end = useMemo(() => serviceNow(), [q, method, hours, before]);
   const period = { start: new Date(end - Number(hours) * hour).toISOString(), end: new Date(end + 1000).toISOString() };
-  const list = useList<AuditLog>(listPath('/audit-logs', { ...period, search: q, method, page_token: before }));
+  const list = useList<AuditLog>('/audit-logs', { q, sort }, { ...period, search: q, method, page_token: before });
   const { page } = list;
   const nothing = before
     ? 'There are no older records in this period.'
@@ -44,32 +45,22 @@ function Audit({ params }: ViewProps) {
       search="Search by path, caller, address or status"
       list={list}
       columns={columns}
-      params={params}
       notFound={nothing}
       none={nothing}
       tools={
         <>
-          <select
-            aria-label="Period"
+          <Choice
+            label="Period"
             value={hours}
-            onChange={({ currentTarget }) => setParams({ hours: currentTarget.value, before: undefined })}
-          >
-            {periods.map(([value, title]) => (
-              <option key={value} value={value}>
-                {title}
-              </option>
-            ))}
-          </select>
-          <select
-            aria-label="Method"
+            options={periods}
+            onChange={(value) => setParams({ hours: value, before: undefined })}
+          />
+          <Choice
+            label="Method"
             value={method ?? ''}
-            onChange={({ currentTarget }) => setParams({ method: currentTarget.value, before: undefined })}
-          >
-            <option value="">All methods</option>
-            {methods.map((name) => (
-              <option key={name}>{name}</option>
-            ))}
-          </select>
+            options={[['', 'All methods'], ...methods.map((name) => [name, name] as const)]}
+            onChange={(value) => setParams({ method: value, before: undefined })}
+          />
         </>
       }
       paging={

@@ -4,15 +4,24 @@ import { call } from '../app/api.browser.ts';
 import type { ServiceState } from '../../../contract/dashboard-events.ts';
 import { Buttons, Dialog } from '../ui/dialog.browser.tsx';
 import { tellError } from '../ui/messages.browser.tsx';
+import { Choice } from '../ui/toolbar.browser.tsx';
 
 type Asking = { onCreated: (created: CreatedApiKey) => void; onClose: () => void };
 
-const lifetimes: readonly [days: number, title: string][] = [
-  [7, '7 days'],
-  [30, '30 days'],
-  [90, '90 days'],
-  [365, '1 year'],
-];
+const lifetimes = [
+  ['7', '7 days'],
+  ['30', '30 days'],
+  ['90', '90 days'],
+  ['365', '1 year'],
+  ['', 'Never'],
+] as const;
+
+const graceDays = [
+  ['0', 'At once'],
+  ['1', 'In 1 day'],
+  ['7', 'In 7 days'],
+  ['30', 'In 30 days'],
+] as const;
 
 /** The dialog that creates an API key. */
 export function NewKey({ projects, onCreated, onClose }: Asking & { projects: ServiceState['projects'] }) {
@@ -36,25 +45,15 @@ export function NewKey({ projects, onCreated, onClose }: Asking & { projects: Se
       </label>
       <label>
         Project
-        <select value={project} onChange={({ currentTarget }) => setProject(currentTarget.value)}>
-          {projects.map(({ id, name }) => (
-            <option key={id} value={id}>
-              {name}
-            </option>
-          ))}
-          <option value="">All projects (organization key)</option>
-        </select>
+        <Choice
+          value={project}
+          options={[...projects.map(({ id, name }) => [id, name] as const), ['', 'All projects (organization key)']]}
+          onChange={setProject}
+        />
       </label>
       <label>
         Expires after
-        <select value={days} onChange={({ currentTarget }) => setDays(currentTarget.value)}>
-          {lifetimes.map(([value, title]) => (
-            <option key={value} value={value}>
-              {title}
-            </option>
-          ))}
-          <option value="">Never</option>
-        </select>
+        <Choice value={days} options={lifetimes} onChange={setDays} />
       </label>
     </Dialog>
   );
@@ -77,12 +76,7 @@ export function Rotation({ apiKey, onCreated, onClose }: Asking & { apiKey: ApiK
       <p>A new key gets the name and the project of this one.</p>
       <label>
         The old key ends
-        <select value={days} onChange={({ currentTarget }) => setDays(currentTarget.value)}>
-          <option value="0">At once</option>
-          <option value="1">In 1 day</option>
-          <option value="7">In 7 days</option>
-          <option value="30">In 30 days</option>
-        </select>
+        <Choice value={days} options={graceDays} onChange={setDays} />
       </label>
     </Dialog>
   );

@@ -4,7 +4,7 @@ import { call } from '../app/api.browser.ts';
 import { actionsColumn, textColumn, timeColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
-import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
+import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 import { NewKey, Rotation, Secret } from './key-dialogs.browser.tsx';
@@ -21,8 +21,8 @@ export const keys: View = {
 type Asked = { action: 'create' } | { action: 'rotate' | 'delete'; key: ApiKey };
 
 function Keys({ state, params }: ViewProps) {
-  const { q, offset } = params;
-  const list = useList<ApiKey>(listPath('/org/api_keys', { query: q, offset }));
+  const { q, offset, sort } = params;
+  const list = useList<ApiKey>('/org/api_keys', { q, offset, sort });
   const [asked, ask] = useState<Asked>();
   const [created, setCreated] = useState<CreatedApiKey>();
   const close = () => ask(undefined);
@@ -66,7 +66,6 @@ function Keys({ state, params }: ViewProps) {
         search="Search by name, project or creator"
         list={list}
         columns={columns}
-        params={params}
         notFound="No key has this text in its name, project or creator."
         none="There are no keys. Create one."
         tools={

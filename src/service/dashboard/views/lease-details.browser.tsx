@@ -2,15 +2,13 @@ import { useEffect, useState } from 'preact/hooks';
 import type { Replay } from '../../../contract/replays.ts';
 import { call, listPage } from '../app/api.browser.ts';
 import { hrefOf, setParams } from '../app/place.browser.ts';
-import type { DashboardState, EndedState, SessionState } from '../../../contract/dashboard-events.ts';
-import { Badge, type BadgeProps } from '../ui/columns.browser.tsx';
+import type { DashboardState } from '../../../contract/dashboard-events.ts';
+import { Badge } from '../ui/columns.browser.tsx';
 import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
+import { stateOf, type Lease } from '../ui/leases.browser.ts';
 import { listPath } from '../ui/list-view.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
-
-/** A running or ended lease. Times are in ms since the epoch. */
-export type Lease = (SessionState | EndedState) & { title: string; startedAt: number; endedAt?: number };
 
 /** The dialog with the details of a lease. It can end the session, and links to its live view and replays. */
 export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardState }) {
@@ -98,12 +96,6 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
   );
 }
 
-export function stateOf(lease: Lease): BadgeProps {
-  if (!('reason' in lease)) return { text: 'Running', tone: 'good' };
-  const text = reasons[lease.reason] ?? lease.reason;
-  return { text, hint: text, tone: usual.has(lease.reason) ? '' : 'bad' };
-}
-
 /** The recordings of a session that began during a lease. */
 function useReplays({
   session,
@@ -127,20 +119,6 @@ function useReplays({
   }, [session, project, startedAt, endedAt]);
   return replays;
 }
-
-const usual = new Set(['reused', 'recycled', 'deleted', 'shutdown', 'pool_deleted']);
-
-const reasons: Record<string, string> = {
-  reused: 'Returned',
-  recycled: 'Returned',
-  abandoned: 'Caller left',
-  deleted: 'Deleted',
-  idle_timeout: 'Idle timeout',
-  browser_ended: 'Browser ended',
-  machine_lost: 'Machine lost',
-  pool_deleted: 'Pool deleted',
-  shutdown: 'Service ended',
-};
 
 function closeDetails(): void {
   setParams({ session: undefined });

@@ -1,57 +1,46 @@
-import type { DashboardState, EndedState, SessionState } from '../../../contract/dashboard-events.ts';
+import type { DashboardState } from '../../../contract/dashboard-events.ts';
 import { setParams } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
-import { Age } from '../ui/age.browser.tsx';
+import { Age } from '../ui/time.browser.tsx';
 import { stateColumn, textColumn, titleColumn } from '../ui/columns.browser.tsx';
-import { Filter } from '../ui/filter.browser.tsx';
-import { bestFirst, counted, duration, machineName, matches } from '../ui/format.browser.ts';
+import { Choice, Filter } from '../ui/toolbar.browser.tsx';
+import { counted, duration, machineName, search } from '../ui/format.browser.ts';
+import { leasesOf, namesOf, stateOf, type Lease } from '../ui/leases.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
-import { LeaseDetails, stateOf, type Lease } from './lease-details.browser.tsx';
+import { LeaseDetails } from './lease-details.browser.tsx';
 
 /** The view of running and ended leases: each is a browser that a test or another caller uses or used. */
 export const leases: View = { id: 'leases', title: 'Leases', component: Leases };
+
+const states = [
+  ['', 'Running and ended'],
+  ['running', 'Running'],
+  ['ended', 'Ended'],
+] as const;
 
 function Leases({ state, params }: ViewProps) {
   const all = leasesOf(state);
   const fitting = all
     .filter(({ endedAt }) => !params['state'] || (params['state'] === 'running') === (endedAt === undefined))
-    .filter(({ machine }) => !params['machine'] || (machine ?? 'local') === params['machine'])
-    .filter(({ id, title, earlier_tests: earlier = [], file, name, run, worker, machine, pool, tags }) =>
-      matches(
-        params['q'] ?? '',
-        title,
-        ...earlier,
-        file,
-        name,
-        run,
-        worker,
-        machine,
-        pool?.name,
-        id,
-        Object.values(tags ?? {}).join(' '),
-      ),
-    );
-  const shown = bestFirst(params['q'] ?? '', fitting, ({ title, earlier_tests: earlier = [], file, name, id }) => [
-    title,
-    ...earlier,
-    file,
-    name,
-    id,
+    .filter(({ machine }) => !params['machine'] || (machine ?? 'local') === params['machine']);
+  const shown = search(params['q'] ?? '', fitting, namesOf, ({ run, worker, machine, pool, tags = {} }) => [
+    run,
+    worker,
+    machine,
+    pool?.name,
+    ...Object.values(tags),
   ]);
   const opened = all.find(({ id }) => id === params['session']);
   return (
     <>
       <div class="toolbar">
         <Filter label="Filter by test, file, run, worker, pool or machine" value={params['q']} />
-        <select
-          aria-label="State"
+        <Choice
+          label="State"
           value={params['state'] ?? ''}
-          onChange={({ currentTarget }) => setParams({ state: currentTarget.value })}
-        >
-          <option value="">Running and ended</option>
-          <option value="running">Running</option>
-          <option value="ended">Ended</option>
-        </select>
+          options={states}
+          onChange={(value) => setParams({ state: value })}
+        />
         {params['machine'] && (
           <button type="button" onClick={() => setParams({ machine: undefined })}>
             {machineName(params['machine'])} ✕<span class="unseen"> Show all machines</span>
@@ -69,29 +58,6 @@ function Leases({ state, params }: ViewProps) {
       {opened && <LeaseDetails lease={opened} state={state} />}
     </>
   );
-}
-
-function leasesOf({ sessions, ended, pools }: DashboardState): Lease[] {
-  const names = new Map(pools.map(({ id, name }) => [id, name] as const));
-  const lease = (entry: SessionState | EndedState, times: Pick<Lease, 'startedAt' | 'endedAt'>): Lease => {
-    const { pool } = entry;
-    const name = pool && (pool.name ?? names.get(pool.id));
-    return Object.assign(
-      { title: titleOf(entry) },
-      entry,
-      times,
-      pool && { pool: { id: pool.id, ...(name && { name }) } },
-    );
-  };
-  const running = sessions
-    .filter((session) => session.state === 'leased')
-    .map((session) => lease(session, { startedAt: session.leased_at ?? session.created_at }))
-    .sort((one, other) => other.startedAt - one.startedAt);
-  return [...running, ...ended.map((entry) => lease(entry, { startedAt: entry.leased_at, endedAt: entry.ended_at }))];
-}
-
-function titleOf({ test, name, id }: SessionState | EndedState): string {
-  return test ?? name ?? id;
 }
 
 function columnsOf({ machines, service }: DashboardState): (Column<Lease> | false)[] {

@@ -5,7 +5,7 @@ import { actionsColumn, stateColumn, timeColumn, titleColumn, type BadgeProps } 
 import { Dialog } from '../ui/dialog.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
 import { tellError } from '../ui/messages.browser.tsx';
-import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
+import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
@@ -16,8 +16,8 @@ export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true,
 type Started = { connection: AuthConnection; hosted_url: string; flow_expires_at: string };
 
 function Logins({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<AuthConnection>(listPath('/auth/connections', { query: q, offset }), project);
+  const { project } = params;
+  const list = useList<AuthConnection>('/auth/connections', params);
   const [started, set] = useState<Started>();
   const logIn = async (connection: AuthConnection) => {
     try {
@@ -38,7 +38,6 @@ function Logins({ state, params }: ViewProps) {
         search="Search by site, profile or id"
         list={list}
         columns={columnsOf((connection) => void logIn(connection))}
-        params={params}
         state={state}
         notFound="No login has this text in its site, profile or id."
         none={

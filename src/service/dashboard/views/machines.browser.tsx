@@ -39,13 +39,7 @@ const columns: Column<MachineState>[] = [
       state === 'silent' ? (
         <span class="quiet">unknown</span>
       ) : (
-        <Bar
-          parts={[
-            { kind: 'leased', count: leased },
-            { kind: 'free', count: free },
-          ]}
-          size={slots ?? leased + free}
-        />
+        <Bar leased={leased} free={free} size={slots ?? leased + free} />
       ),
   },
   numberColumn('leased', 'Leased', ({ leased }) => leased, { width: '5.25rem' }),

@@ -3,10 +3,10 @@ import { call } from '../app/api.browser.ts';
 import type { DashboardState, PoolState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
-import { Age } from '../ui/age.browser.tsx';
+import { Age } from '../ui/time.browser.tsx';
 import { Bar } from '../ui/bar.browser.tsx';
-import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
-import { Filter } from '../ui/filter.browser.tsx';
+import { Buttons, Confirmation, Dialog } from '../ui/dialog.browser.tsx';
+import { Filter } from '../ui/toolbar.browser.tsx';
 import { counted, matches } from '../ui/format.browser.ts';
 import { attempt } from '../ui/messages.browser.tsx';
 
@@ -64,14 +64,7 @@ function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
           {[state.service.projects.length > 1 && project, profile && `profile ${profile}`].filter(Boolean).join(' · ')}
         </small>
       </div>
-      <Bar
-        size={size}
-        parts={[
-          { kind: 'leased', count: leased },
-          { kind: 'starting', count: starting },
-          { kind: 'free', count: free },
-        ]}
-      />
+      <Bar leased={leased} starting={starting} free={free} size={size} />
       <dl class="figures">
         {numbers.map(([label, count]) => (
           <div key={label} data-alarm={label === 'Waiting' && count > 0}>
@@ -129,18 +122,13 @@ function Resize({
     onClose();
     onResize(Number(size));
   };
-  const actions = (
-    <>
-      <button type="button" onClick={onClose}>
-        Cancel
-      </button>
-      <button type="submit" class="primary">
-        Resize
-      </button>
-    </>
-  );
   return (
-    <Dialog title={`Resize ${nameOf(pool)}`} onClose={onClose} onSubmit={submit} actions={actions}>
+    <Dialog
+      title={`Resize ${nameOf(pool)}`}
+      onClose={onClose}
+      onSubmit={submit}
+      actions={<Buttons action="Resize" onClose={onClose} />}
+    >
       <label>
         Browsers
         <input

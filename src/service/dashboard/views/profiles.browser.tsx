@@ -4,17 +4,17 @@ import { call, download } from '../app/api.browser.ts';
 import { actionsColumn, numberColumn, timeColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
-import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
+import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import { bytes } from '../ui/time.browser.tsx';
+import { bytes } from '../ui/format.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
 /** The view of stored profiles: download and delete them. */
 export const profiles: View = { id: 'profiles', title: 'Profiles', isSearchable: true, component: Profiles };
 
 function Profiles({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<Profile>(listPath('/profiles', { query: q, offset }), project);
+  const { project } = params;
+  const list = useList<Profile>('/profiles', params);
   const [asked, ask] = useState<Profile>();
   const remove = ({ id }: Profile) =>
     void attempt('Profile deleted', async () => {
@@ -47,7 +47,6 @@ function Profiles({ state, params }: ViewProps) {
         search="Search by name or id"
         list={list}
         columns={columns}
-        params={params}
         state={state}
         notFound="No profile has this text in its name or id."
         none={

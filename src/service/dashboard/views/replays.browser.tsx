@@ -1,7 +1,7 @@
 import type { Replay } from '../../../contract/replays.ts';
 import { numberColumn, stateColumn, timeColumn, titleColumn, type BadgeProps } from '../ui/columns.browser.tsx';
 import { duration } from '../ui/format.browser.ts';
-import { listPath, ListView, useList } from '../ui/list-view.browser.tsx';
+import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import type { View, ViewProps } from '../app/view.browser.ts';
 
@@ -9,15 +9,13 @@ import type { View, ViewProps } from '../app/view.browser.ts';
 export const replays: View = { id: 'replays', title: 'Replays', isSearchable: true, component: Replays };
 
 function Replays({ state, params }: ViewProps) {
-  const { q, offset, project } = params;
-  const list = useList<Replay>(listPath('/replays', { query: q, offset }), project);
+  const list = useList<Replay>('/replays', params);
   return (
     <ListView
       label="Replays"
       search="Search by test title or session"
       list={list}
       columns={columns}
-      params={params}
       state={state}
       notFound="No replay has this text in its title or session."
       none={

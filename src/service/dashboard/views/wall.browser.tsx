@@ -1,10 +1,10 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { SessionState } from '../../../contract/dashboard-events.ts';
 import { hrefOf } from '../app/place.browser.ts';
 import type { View, ViewProps } from '../app/view.browser.ts';
-import { Age } from '../ui/age.browser.tsx';
-import { Filter } from '../ui/filter.browser.tsx';
+import { Age } from '../ui/time.browser.tsx';
+import { Filter } from '../ui/toolbar.browser.tsx';
 import { counted, machineName, matches } from '../ui/format.browser.ts';
+import { leasesOf, type Lease } from '../ui/leases.browser.ts';
 
 /** The view with a small live picture of each leased session. */
 export const wall: View = { id: 'wall', title: 'Wall', component: Wall };
@@ -12,12 +12,12 @@ export const wall: View = { id: 'wall', title: 'Wall', component: Wall };
 const intervalMs = 2000;
 
 function Wall({ state, params }: ViewProps) {
-  const leased = state.sessions.filter((session) => session.state === 'leased');
+  const leased = leasesOf(state).filter(({ endedAt }) => endedAt === undefined);
   const shown = leased
-    .filter(({ id, test, file, name, run, worker, machine }) =>
-      matches(params['q'] ?? '', test, file, name, run, worker, machine, id),
+    .filter(({ id, title, file, name, run, worker, machine }) =>
+      matches(params['q'] ?? '', title, file, name, run, worker, machine, id),
     )
-    .sort((one, other) => (one.leased_at ?? one.created_at) - (other.leased_at ?? other.created_at));
+    .sort((one, other) => one.startedAt - other.startedAt);
   return (
     <>
       <div class="toolbar">
@@ -32,8 +32,8 @@ function Wall({ state, params }: ViewProps) {
         <p class="empty">{leased.length === 0 ? 'No session is in use.' : 'No session fits the filter.'}</p>
       ) : (
         <ul class="wall">
-          {shown.map((session) => (
-            <Screen key={session.id} session={session} />
+          {shown.map((lease) => (
+            <Screen key={lease.id} lease={lease} />
           ))}
         </ul>
       )}
@@ -41,9 +41,8 @@ function Wall({ state, params }: ViewProps) {
   );
 }
 
-function Screen({ session }: { session: SessionState }) {
-  const { id, test, name, file, worker, machine, leased_at, created_at } = session;
-  const title = test ?? name ?? id;
+function Screen({ lease }: { lease: Lease }) {
+  const { id, title, file, worker, machine, startedAt } = lease;
   const place = [file, worker && `worker ${worker}`, machine && machineName(machine)].filter(Boolean).join(' · ');
   return (
     <li class="screen">
@@ -56,7 +55,7 @@ function Screen({ session }: { session: SessionState }) {
           {title}
         </a>
         <span class="quiet number">
-          <Age since={leased_at ?? created_at} />
+          <Age since={startedAt} />
         </span>
         <span class="quiet place">{place}</span>
       </div>
