@@ -1,10 +1,14 @@
 /** The events of `GET /dashboard/events`: a snapshot first, then changes. */
 export type DashboardEvent =
   | ({ type: 'snapshot'; history: HistorySample[] } & DashboardState)
-  | ({ type: 'change' } & Partial<Pick<DashboardState, 'now' | 'service' | 'counts' | 'machines' | 'pools'>> &
-      Partial<Record<'sessions' | 'ended', Changes<SessionState | EndedState>>>);
+  | ({ type: 'change'; now: number } & StateChange);
 
-/** Changed entries of a list, with new ones, and the ids of removed ones. */
+/** The values that changed, and the changes of lists. */
+export type StateChange = Partial<Pick<DashboardState, 'service' | 'counts'>> & {
+  [List in 'machines' | 'pools' | 'sessions' | 'ended']?: Changes<DashboardState[List][number]>;
+};
+
+/** Changed entries of a list, with new ones, and the ids of removed ones. New entries come last. */
 export type Changes<T> = { changed: T[]; removed: string[] };
 
 /**

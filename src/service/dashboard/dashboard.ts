@@ -1,20 +1,14 @@
+import { EventEmitter, once } from 'node:events';
+import type { DashboardEvent } from '../../contract/dashboard-events.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
+import type { Clock } from '../process/clock.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
-import { ChangedEntries, ChangedValue } from './changes.ts';
-import type {
-  Counts,
-  DashboardEvent,
-  EndedState,
-  MachineState,
-  PoolState,
-  SessionState,
-} from '../../contract/dashboard-events.ts';
 import { EndedLeases } from './ended-leases.ts';
 import { History } from './history.ts';
-import { SharedSnapshots, type Snapshot } from './shared-snapshots.ts';
-import { StateBuilder, type SharedState, type StateSources } from './state-builder.ts';
+import { Snapshot } from './snapshot.ts';
+import { StateBuilder, type StateSources } from './state-builder.ts';
 
-export type DashboardOptions = StateSources & { events: ServiceEvents };
+export type DashboardOptions = StateSources & { events: ServiceEvents; clock: Clock };
 
 export type Following = {
   apiKey: ApiKeyIdentity;
@@ -23,64 +17,66 @@ export type Following = {
   signal: AbortSignal;
 };
 
-/** Streams the service's state to open dashboards. While none is open, it only records ended leases and the counts. */
+/** How often a listener gets changes, in ms. */
+const intervalMs = 250;
+
+/**
+ * Streams the service's state to open dashboards. Builds it at most every 250 ms, once for all listeners that see the same
+ * project. While no dashboard is open, it only records ended leases and the counts.
+ */
 export class Dashboard {
   readonly #options: DashboardOptions;
+  readonly #builder: StateBuilder;
   readonly #history: History;
-  readonly #snapshots: SharedSnapshots;
+  /** The latest snapshots, by project. */
+  readonly #latest = new Map<string | undefined, Snapshot>();
+  readonly #ticks = new EventEmitter<{ tick: [] }>().setMaxListeners(0);
+  #timer: NodeJS.Timeout | undefined;
 
   constructor(options: DashboardOptions) {
     this.#options = options;
-    const builder = new StateBuilder(options, new EndedLeases(options));
-    this.#history = new History({ ...options, count: () => builder.counts() });
-    this.#snapshots = new SharedSnapshots((projectId) => builder.of(projectId));
+    this.#builder = new StateBuilder(options, new EndedLeases(options));
+    this.#history = new History({ ...options, count: () => this.#builder.counts() });
   }
 
   /** A snapshot, and then changes until `signal` aborts or the listener is no longer signed in. */
   async *follow({ apiKey, isSignedIn, signal }: Following): AsyncGenerator<DashboardEvent> {
     const { clock } = this.#options;
-    const { name, projectId } = apiKey;
-    const listener = new Listener();
-    const named = (service: SharedState['service']) => ({ ...service, key: name });
-    const snapshot = this.#snapshots.now(projectId);
-    listener.changesOf(snapshot);
-    const { state } = snapshot;
-    yield {
-      type: 'snapshot',
-      ...state,
-      now: clock.now(),
-      service: named(state.service),
-      history: this.#history.of(projectId),
-    };
-    for (;;) {
-      await this.#snapshots.next(signal);
-      if (signal.aborted || !isSignedIn()) return;
-      const { service, ...change } = listener.changesOf(this.#snapshots.at(projectId));
-      const changed = Object.entries({ ...change, service: service && named(service) }).filter(
-        ([, value]) => value !== undefined,
-      );
-      if (changed.length > 0) yield { type: 'change', now: clock.now(), ...Object.fromEntries(changed) };
+    const { name: key, projectId } = apiKey;
+    let last = this.#take(projectId);
+    const { service, ...state } = last.state;
+    const history = this.#history.of(projectId);
+    yield { type: 'snapshot', now: clock.now(), ...state, service: { ...service, key }, history };
+    while ((await this.#tick(signal)) && isSignedIn()) {
+      const next = this.#latest.get(projectId) ?? this.#take(projectId);
+      const { service: changed, ...change } = next.changesSince(last);
+      last = next;
+      if (!changed && Object.keys(change).length === 0) continue;
+      yield { type: 'change', now: clock.now(), ...change, ...(changed && { service: { ...changed, key } }) };
     }
   }
-}
 
-/** Remembers the state that a listener got last, and finds the changes since then. */
-class Listener {
-  readonly #service = new ChangedValue<SharedState['service']>();
-  readonly #counts = new ChangedValue<Counts>();
-  readonly #machines = new ChangedValue<MachineState[]>();
-  readonly #pools = new ChangedValue<PoolState[]>();
-  readonly #sessions = new ChangedEntries<SessionState>();
-  readonly #ended = new ChangedEntries<EndedState>();
+  #take(projectId: string | undefined): Snapshot {
+    const snapshot = new Snapshot(this.#builder.of(projectId));
+    this.#latest.set(projectId, snapshot);
+    // The listener may leave before it waits.
+    this.#awaitTick();
+    return snapshot;
+  }
 
-  changesOf({ state, texts }: Snapshot) {
-    return {
-      service: this.#service.since(state.service, texts.service),
-      counts: this.#counts.since(state.counts, texts.counts),
-      machines: this.#machines.since(state.machines, texts.machines),
-      pools: this.#pools.since(state.pools, texts.pools),
-      sessions: this.#sessions.since(state.sessions, texts.sessions),
-      ended: this.#ended.since(state.ended, texts.ended),
-    };
+  /** Resolves when the next snapshots are due, or to `false` as soon as `signal` aborts. */
+  async #tick(signal: AbortSignal): Promise<boolean> {
+    this.#awaitTick();
+    await once(this.#ticks, 'tick', { signal }).catch(() => {});
+    return !signal.aborted;
+  }
+
+  #awaitTick(): void {
+    if (this.#timer) return;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.#latest.clear();
+      this.#ticks.emit('tick');
+    }, intervalMs).unref();
   }
 }

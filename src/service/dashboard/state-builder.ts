@@ -2,7 +2,6 @@ import type { Machine } from '../machines/machine.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import type { Pool } from '../pools/pool.ts';
 import type { Pools } from '../pools/pools.ts';
-import type { Clock } from '../process/clock.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Counts, DashboardState, MachineState, PoolState, SessionState } from '../../contract/dashboard-events.ts';
@@ -16,12 +15,11 @@ export type StateSources = {
   pools: Pools;
   /** `undefined` if sessions run on the service's own machine. */
   machines: { all(): readonly DashboardMachine[] } | undefined;
-  clock: Clock;
   version: string;
 };
 
-/** The state without the name of the listener's key. */
-export type SharedState = Omit<DashboardState, 'service'> & { service: Omit<DashboardState['service'], 'key'> };
+/** The state without its time and the name of the listener's key. */
+export type SharedState = Omit<DashboardState, 'now' | 'service'> & { service: Omit<DashboardState['service'], 'key'> };
 
 type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'isOverflow' | 'sessions' | 'slots'>;
 
@@ -39,11 +37,10 @@ export class StateBuilder {
 
   /** The state of a project, or of all projects. */
   of(projectId: string | undefined): SharedState {
-    const { sessions, pools, projects, machines, clock, version } = this.#sources;
+    const { sessions, pools, projects, machines, version } = this.#sources;
     const isSeen = (id: string) => projectId === undefined || id === projectId;
     const live = sessions.list().filter(({ alive, settings }) => alive && isSeen(settings.projectId));
     return {
-      now: clock.now(),
       service: {
         version,
         ...(projectId !== undefined && { project_id: projectId }),

@@ -1,5 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import type { Changes, DashboardEvent, DashboardState, HistorySample } from '../../../contract/dashboard-events.ts';
+import type {
+  Changes,
+  DashboardEvent,
+  DashboardState,
+  HistorySample,
+  StateChange,
+} from '../../../contract/dashboard-events.ts';
 
 /** `lost`: the service doesn't answer, and `state` is old. */
 export type Connection = 'connecting' | 'live' | 'lost' | 'signed-out';
@@ -96,14 +102,21 @@ function receive(event: DashboardEvent): void {
     return;
   }
   if (!live.state) return;
-  const { type: _, sessions, ended, ...values } = event;
-  const state: DashboardState = { ...live.state, ...values };
-  if (sessions) state.sessions = merged(state.sessions, sessions as Changes<DashboardState['sessions'][number]>);
-  if (ended)
-    state.ended = merged(state.ended, ended as Changes<DashboardState['ended'][number]>).sort(
-      (one, other) => other.ended_at - one.ended_at,
-    );
-  update({ ...live, state, history: values.counts ? withSample(live.history, state) : live.history });
+  const { type: _, ...change } = event;
+  const state = changed(live.state, change);
+  update({ ...live, state, history: event.counts ? withSample(live.history, state) : live.history });
+}
+
+function changed(state: DashboardState, change: StateChange & { now: number }): DashboardState {
+  const { machines, pools, sessions, ended, ...values } = change;
+  return {
+    ...state,
+    ...values,
+    machines: merged(state.machines, machines),
+    pools: merged(state.pools, pools),
+    sessions: merged(state.sessions, sessions),
+    ended: merged(state.ended, ended),
+  };
 }
 
 function withSample(history: HistorySample[], { now, counts }: DashboardState): HistorySample[] {
@@ -111,10 +124,11 @@ function withSample(history: HistorySample[], { now, counts }: DashboardState): 
   return [...history.slice(Math.max(0, start)), { at: now, ...counts }].slice(-mostSamples);
 }
 
-function merged<T extends { id: string }>(list: T[], { changed, removed }: Changes<T>): T[] {
+function merged<T extends { id: string }>(list: T[], changes: Changes<T> | undefined): T[] {
+  if (!changes) return list;
   const entries = new Map(list.map((entry) => [entry.id, entry] as const));
-  for (const id of removed) entries.delete(id);
-  for (const entry of changed) entries.set(entry.id, entry);
+  for (const id of changes.removed) entries.delete(id);
+  for (const entry of changes.changed) entries.set(entry.id, entry);
   return [...entries.values()];
 }
 
