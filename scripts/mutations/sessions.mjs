@@ -31,13 +31,7 @@ export default {
       ['await Promise.allSettled(this.#starting);', ''],
       ['return session?.alive ? session : undefined;', 'return session;'],
       ['if (session?.alive) return session;', 'if (session) return session;'],
-    ],
-  },
-  'src/service/sessions/held-sessions.ts': {
-    tests: ['sessions/conflicts.spec'],
-    title: 'names of live sessions',
-    changes: [
-      ['      this.refuseTakenName(name);\n    } catch', '    } catch'],
+      ['      this.refuseTakenName(settings.projectId, name);\n    } catch', '    } catch'],
       ['await session.discard();', ''],
     ],
   },

@@ -11,7 +11,6 @@ import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
 import type { VideoFormat } from './replays/video.ts';
 import { Metrics } from './metrics/metrics.ts';
-import { HeldSessions } from './sessions/held-sessions.ts';
 import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
@@ -216,7 +215,6 @@ export async function openParts(options: PartOptions) {
   });
   await apps.open();
 
-  const held = new HeldSessions(sessions, clock);
   const credentials = new CredentialStore(database, clock, secrets);
   const providers = new CredentialProviderStore(database, clock, secrets);
   const vaults = new Vaults(clock);
@@ -225,7 +223,7 @@ export async function openParts(options: PartOptions) {
     records: connectionRecords,
     credentials: new StoredCredentials({ credentials, providers, vaults, clock }),
     clock,
-    sessions: held,
+    sessions,
     replays,
     surroundingsOf,
     ensureProfile: (projectId, name) => profiles.ensure(projectId, name),
@@ -261,7 +259,6 @@ export async function openParts(options: PartOptions) {
     extensions,
     chromeStore: options.chromeStore ?? chromeStore,
     localLauncher,
-    held,
     invocations,
     limits,
     log,

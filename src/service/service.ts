@@ -278,7 +278,7 @@ async function serve(
   shared: SharedOptions | undefined,
 ): Promise<HttpServer & { closeWebSockets: () => void }> {
   const { apiKeys, auditLogs, clock, connections, events, log, metrics } = parts;
-  const { held, playwrightEndpoint, projects, replays, sessions, tunnelBytes } = parts;
+  const { playwrightEndpoint, projects, replays, sessions, tunnelBytes } = parts;
   /** Reads the token of a link to an HTML page. It works until it expires or its API key is deleted. */
   const usable = (token: string) => {
     const link = readLink(token);
@@ -287,7 +287,7 @@ async function serve(
   const liveView = (token: string) => usable(token) && sessions.byLiveViewToken(token);
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
-  const forwarding = control?.forwarding({ held, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
+  const forwarding = control?.forwarding({ sessions, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
   const callers = new Callers(apiKeys, projects, connections.handoffs);
   const dashboard = openDashboard({ ...parts, callers, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });

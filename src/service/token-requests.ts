@@ -8,7 +8,7 @@ import { local, localOnly } from './sessions/in-session.ts';
  * the session runs on another machine, which this service controls, the request is forwarded to that machine.
  */
 export function tokenRequests(
-  { sessions, held, ownPort }: Parts,
+  { sessions, ownPort }: Parts,
   forwarded: ReturnType<typeof forwarding> | undefined,
 ): TokenRequests {
   return {
@@ -17,7 +17,7 @@ export function tokenRequests(
       return session && { id: session.id, projectId: session.settings.projectId };
     },
     raw: ({ id, projectId }, exchange) =>
-      held.in(projectId).use(id, async (session) => {
+      sessions.use(projectId, id, async (session) => {
         if (forwarded && !localOnly(session)) return await forwarded.raw(session, exchange);
         const { curlRaw } = await import('./curl/raw-endpoint.ts');
         await curlRaw(local(session), exchange, { ownPort: ownPort(), signal: exchange.signal });

@@ -4,7 +4,7 @@ import { sinceMicroseconds } from '../../contract/since.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { appEvents } from './app-events.ts';
 import type { Apps } from './apps.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Clock } from '../process/clock.ts';
 import { WithStatus, type HandlerTree } from '../http/handler.ts';
@@ -13,7 +13,7 @@ import { browserAnswer } from '../sessions/browser-answer.ts';
 
 const invocationAnswer = answerOf(invocation, invocationsTable);
 
-type Dependencies = { apps: Apps; records: InvocationRecords; sessions: HeldSessions; clock: Clock };
+type Dependencies = { apps: Apps; records: InvocationRecords; sessions: Sessions; clock: Clock };
 
 /** The timeout of an invocation whose caller waits for the result, in seconds. */
 const syncTimeoutSeconds = 100;
@@ -74,13 +74,13 @@ export function invocationHandlers({ apps, records, sessions, clock }: Dependenc
 
     async deleteBrowsers({ params, caller }) {
       const { id } = invocations.get(params.id, caller.projectId);
-      await Promise.all(browsersOf(sessions.in(caller.projectId), id).map((session) => session.end()));
+      await Promise.all(browsersOf(sessions.listIn(caller.projectId), id).map((session) => session.end()));
     },
 
     listBrowsers({ params, caller, origin }) {
       const { id } = invocations.get(params.id, caller.projectId);
       return {
-        browsers: browsersOf(sessions.in(caller.projectId), id).map((session) =>
+        browsers: browsersOf(sessions.listIn(caller.projectId), id).map((session) =>
           browserAnswer(session, { origin, caller }, clock),
         ),
       };
@@ -101,8 +101,8 @@ export function invocationHandlers({ apps, records, sessions, clock }: Dependenc
 }
 
 /** The running sessions that were started with the id of an invocation. */
-function browsersOf(sessions: { list(): Session[] }, invocationId: string): Session[] {
-  return sessions.list().filter((session) => session.alive && session.invocationId === invocationId);
+function browsersOf(sessions: Session[], invocationId: string): Session[] {
+  return sessions.filter((session) => session.alive && session.invocationId === invocationId);
 }
 
 function invocationState(record: InvocationRecord) {

@@ -2,7 +2,7 @@ import type { curl } from '../../contract/curl.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { Handler } from '../http/handler.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import { curlOf } from './curl.ts';
 import { refuseOwnPort } from './own-port.ts';
@@ -14,7 +14,7 @@ const largestBody = 10 * 1024 * 1024;
  * Handles the operation `curl`: sends an HTTP request through a session's browser, and returns the answer as JSON.
  * Refuses URLs at `ownPort`, the port of the service itself.
  */
-export function curlHandler(sessions: HeldSessions, ownPort: () => number): Handler<typeof curl> {
+export function curlHandler(sessions: Sessions, ownPort: () => number): Handler<typeof curl> {
   return ({ body, ...request }) =>
     inSession(sessions, request, async (session) => {
       const startedAt = performance.now();

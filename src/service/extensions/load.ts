@@ -2,7 +2,7 @@ import type { loadExtensions } from '../../contract/extensions.ts';
 import { invalidField } from '../../contract/errors.ts';
 import { Upload } from '../files/upload.ts';
 import type { Handler } from '../http/handler.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import type { ExtensionFiles } from '../sessions/local/session-extensions.ts';
@@ -11,7 +11,7 @@ import { receiveArchive, unpackExtension } from './unpack.ts';
 
 type Dependencies = {
   store: ExtensionStore;
-  sessions: HeldSessions;
+  sessions: Sessions;
   load: (session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal) => Promise<void>;
 };
 

@@ -1,7 +1,7 @@
 import { EventEmitter, once } from 'node:events';
 import { limitReached } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { notAvailable, tailFile, type LogLine } from './log-tail.ts';
@@ -15,7 +15,7 @@ const mostWaiting = 1000;
 type Asked = { source: 'path' | 'supervisor'; path?: string | undefined; supervisor_process?: string | undefined };
 
 /** Handles the operation that streams a log of a session: a file, or the output of its Chromium. */
-export function logHandlers(sessions: HeldSessions): HandlerTree<typeof sessionLogs> {
+export function logHandlers(sessions: Sessions): HandlerTree<typeof sessionLogs> {
   const owner = {};
   return {
     stream: ({ query, ...request }) =>

@@ -3,7 +3,7 @@ import type { files } from '../../contract/files.ts';
 import { SessionFiles } from './files.ts';
 import { Upload } from './upload.ts';
 import type { Watches } from './watches.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
 
@@ -15,7 +15,7 @@ export function fileHandlers({
   sessions,
   watches,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   watches: Watches;
 }): HandlerTree<typeof files> {
   const inFiles = <T>(request: SessionRequest, use: (files: SessionFiles) => Promise<T>) =>
@@ -31,12 +31,10 @@ export function fileHandlers({
     { caller, params }: SessionRequest,
     open: (root: string) => Promise<T>,
   ) => {
-    const held = sessions.in(caller.projectId);
-    const session = held.get(params.id);
-    const here = local(session);
-    await here.confirm();
-    const opened = await open(here.root);
-    opened.stream.once('close', held.keepActive(session));
+    const session = local(sessions.getIn(caller.projectId, params.id));
+    await session.confirm();
+    const opened = await open(session.root);
+    opened.stream.once('close', session.keepActive());
     return opened;
   };
 

@@ -3,14 +3,14 @@ import type { Action, computer } from '../../contract/computer.ts';
 import { clipboardOf } from './clipboard.ts';
 import { computerOf } from './computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { inSession, type SessionRequest } from '../sessions/in-session.ts';
 
 type Request = SessionRequest & { signal: AbortSignal };
 
 /** Handles the `computer` operations: mouse, keyboard, screenshots and clipboard of a session. */
-export function computerHandlers(sessions: HeldSessions): HandlerTree<typeof computer> {
+export function computerHandlers(sessions: Sessions): HandlerTree<typeof computer> {
   /** Aborts the action if the caller hangs up, the session ends or its holder changes. */
   const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>
     inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.lease.signal])));

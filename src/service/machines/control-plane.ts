@@ -13,7 +13,7 @@ import { writePrivateFile } from '../process/start/data-directory.ts';
 import type { Log } from '../process/log.ts';
 import { newId } from '../process/id.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Session } from '../sessions/session.ts';
 import type { ForwardedOperation } from './answer-limit.ts';
 import { forwardRequest } from './forward-request.ts';
@@ -71,7 +71,7 @@ export async function openMachines(settings: MachinesSettings, dependencies: Dep
 }
 
 /** Functions that pass requests and WebSockets of sessions on to the machines of these sessions. */
-export function forwarding({ held, ...sockets }: { held: HeldSessions } & ForwardingOptions) {
+export function forwarding({ sessions, ...sockets }: { sessions: Sessions } & ForwardingOptions) {
   const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
     if (!(session instanceof MachineSession))
       throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
@@ -96,9 +96,9 @@ export function forwarding({ held, ...sockets }: { held: HeldSessions } & Forwar
     forward(operation: Operation, { caller, params, ...exchange }: ForwardedRequest): Promise<void> | undefined {
       if (!actsInSession(operation)) return undefined;
       exchange.url = urlOf(operation, params, exchange);
-      const ended = operation.path === telemetry.events.path && held.in(caller.projectId).ended(params['id'] ?? '');
+      const ended = operation.path === telemetry.events.path && sessions.endedIn(caller.projectId, params['id'] ?? '');
       if (ended) return passEnded(ended, exchange);
-      return held.in(caller.projectId).use(params['id'] ?? '', (session) => pass(session, exchange, operation));
+      return sessions.use(caller.projectId, params['id'] ?? '', (session) => pass(session, exchange, operation));
     },
     /** Passes a request to `curl/raw` on. */
     async raw(session: Session, exchange: Exchange) {

@@ -1,7 +1,8 @@
 import type { playwright } from '../../contract/playwright.ts';
 import type { processes as operations, ProcessEvent } from '../../contract/processes.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Session } from '../sessions/session.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
 import type { PlaywrightCode } from './playwright-code.ts';
 import type { Processes } from './processes.ts';
@@ -14,7 +15,7 @@ export function processHandlers({
   sessions,
   processes,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   processes: Processes;
 }): HandlerTree<typeof operations> {
   const inProcess = <T>(request: ProcessRequest, act: (process: SessionProcess) => T) =>
@@ -30,10 +31,9 @@ export function processHandlers({
       }),
     status: (request) => inProcess(request, (process) => process.status()),
     stdoutStream: ({ signal, caller, params }) => {
-      const held = sessions.in(caller.projectId);
-      const session = held.get(params.id);
+      const session = sessions.getIn(caller.projectId, params.id);
       const process = processes.get(local(session), params.process_id);
-      return whileRead(process.output(signal), () => held.keepActive(session));
+      return whileRead(process.output(signal), session);
     },
     stdin: ({ body, ...request }) =>
       inProcess(request, (process) => ({ written_bytes: process.write(Buffer.from(body.data_b64, 'base64')) })),
@@ -55,7 +55,7 @@ export function codeHandlers({
   sessions,
   code,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   code: PlaywrightCode;
 }): HandlerTree<typeof playwright> {
   return {
@@ -65,11 +65,8 @@ export function codeHandlers({
 }
 
 /** Keeps the session from its idle timeout while the stream is open. */
-async function* whileRead(
-  events: AsyncIterable<ProcessEvent>,
-  keepActive: () => () => void,
-): AsyncGenerator<ProcessEvent> {
-  const stop = keepActive();
+async function* whileRead(events: AsyncIterable<ProcessEvent>, session: Session): AsyncGenerator<ProcessEvent> {
+  const stop = session.keepActive();
   try {
     yield* events;
   } finally {

@@ -1,5 +1,5 @@
 import { replay, type Replay, type replays as operations } from '../../contract/replays.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { keptMs, type Replays, type ReplayRecord, replaysTable } from './replays.ts';
 import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
@@ -14,7 +14,7 @@ export function replayHandlers({
   replays,
   clock,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   replays: Replays;
   clock: Clock;
 }): HandlerTree<typeof operations> {
@@ -22,14 +22,12 @@ export function replayHandlers({
     replays.get(caller.projectId, params.id, params.replay_id);
   return {
     start: ({ body, origin, ...request }) =>
-      sessions
-        .in(request.caller.projectId)
-        .use(request.params.id, async (session) =>
-          shown(await replays.start(session, body), { origin, caller: request.caller }),
-        ),
+      sessions.use(request.caller.projectId, request.params.id, async (session) =>
+        shown(await replays.start(session, body), { origin, caller: request.caller }),
+      ),
     list({ params, origin, caller }) {
       const found = replays.ofSession(caller.projectId, params.id);
-      if (found.length === 0) sessions.in(caller.projectId).get(params.id);
+      if (found.length === 0) sessions.getIn(caller.projectId, params.id);
       return found.map((record) => shown(record, { origin, caller }));
     },
     search({ query, origin, caller }) {

@@ -1,4 +1,4 @@
-import type { HeldSessions } from './held-sessions.ts';
+import type { Sessions } from './sessions.ts';
 import { LocalSession } from './local/local-session.ts';
 import type { Session } from './session.ts';
 import type { Caller } from '../http/handler.ts';
@@ -11,11 +11,11 @@ export type SessionRequest = { caller: Caller; params: { id: string } };
  * of the last lease are removed. Throws `not_found`, `conflict` if the lease ends meanwhile, and `unavailable`.
  */
 export async function inSession<T>(
-  sessions: HeldSessions,
+  sessions: Sessions,
   { caller, params }: SessionRequest,
   act: (session: LocalSession) => Promise<T> | T,
 ): Promise<T> {
-  return await sessions.in(caller.projectId).use(params.id, async (session) => {
+  return await sessions.use(caller.projectId, params.id, async (session) => {
     const here = local(session);
     await here.confirm();
     return await act(here);

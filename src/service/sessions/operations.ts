@@ -12,7 +12,7 @@ import {
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer } from './browser-answer.ts';
-import type { HeldSessions } from './held-sessions.ts';
+import type { Sessions } from './sessions.ts';
 import { pageOf } from '../http/list-page.ts';
 import { setImmediate } from 'node:timers/promises';
 
@@ -25,7 +25,7 @@ export function browserHandlers({
   refuseEndedInvocation,
   clock,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   surroundingsOf: (projectId: string) => Surroundings;
   /** Throws for an invocation that has ended or belongs to another project. */
   refuseEndedInvocation: (invocationId: string, projectId: string) => void;
@@ -35,7 +35,7 @@ export function browserHandlers({
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
       const settings = sessionSettings(body, surroundingsOf(caller.projectId));
-      const session = await sessions.in(caller.projectId).create(settings, body.name, signal);
+      const session = await sessions.createSingle(settings, body.name, signal);
       session.lease.tags = body.tags;
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       session.record();
@@ -47,8 +47,7 @@ export function browserHandlers({
     list({ query, origin, caller }) {
       const status = query.include_deleted ? 'all' : query.status;
       const found = sessions
-        .in(caller.projectId)
-        .list()
+        .listIn(caller.projectId)
         .filter(({ endedAt }) => status === 'all' || (status === 'deleted') === (endedAt !== undefined))
         .filter((session) => query.query === undefined || mentions(session, query.query))
         .filter(({ lease }) => Object.entries(query.tags ?? {}).every(([key, value]) => lease.tags?.[key] === value));
@@ -57,21 +56,18 @@ export function browserHandlers({
     },
 
     retrieve({ params, query, origin, caller }) {
-      const held = sessions.in(caller.projectId);
-      const ended =
-        query.include_deleted &&
-        held.list().find(({ id, endedAt }) => id === params.id_or_name && endedAt !== undefined);
-      return browserAnswer(ended || held.find(params.id_or_name), { origin, caller }, clock);
+      const ended = query.include_deleted && sessions.endedIn(caller.projectId, params.id_or_name);
+      return browserAnswer(ended || sessions.findIn(caller.projectId, params.id_or_name), { origin, caller }, clock);
     },
 
     async update({ params, body, signal, origin, caller }) {
-      const session = sessions.in(caller.projectId).find(params.id_or_name);
+      const session = sessions.findIn(caller.projectId, params.id_or_name);
       await update(session, body, signal);
       return browserAnswer(session, { origin, caller }, clock);
     },
 
     async handOver({ params, body, origin, caller }) {
-      const session = sessions.in(caller.projectId).get(params.id);
+      const session = sessions.getIn(caller.projectId, params.id);
       const { name, tags, pastTags, startUrl, pool, leasedAt } = session.lease;
       session.changeHands(body);
       Object.assign(session.lease, { name, tags, pastTags, startUrl, pool, leasedAt });
@@ -81,11 +77,12 @@ export function browserHandlers({
     },
 
     async deleteByID({ params, caller }) {
-      const held = sessions.in(caller.projectId);
       // If the caller repeats a call whose answer was lost, wait until the profile is saved.
-      const ended = held.list().find(({ id, alive }) => id === params.id_or_name && !alive);
-      await ended?.saved().catch(() => {});
-      const session = held.find(params.id_or_name);
+      await sessions
+        .endedIn(caller.projectId, params.id_or_name)
+        ?.saved()
+        .catch(() => {});
+      const session = sessions.findIn(caller.projectId, params.id_or_name);
       await session.end();
       await session.saved();
     },
@@ -113,23 +110,25 @@ export function browserHandlers({
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
     const { projectId, proxy: proxyBefore } = session.settings;
-    const held = sessions.in(projectId);
     const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
     const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;
     const loaded = profile && requestedProfile(profile, surroundingsOf(projectId).resolveProfile);
-    held.refuseTakenName(name ?? undefined, session);
+    sessions.refuseTakenName(projectId, name, session);
 
     const nameBefore = session.lease.name;
     if (name !== undefined) session.lease.name = name || undefined;
+    const stop = profile || isOtherProxy || viewport ? session.keepActive() : () => {};
     try {
       const save = profile?.save_changes;
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
-      if (loaded && !isDecided) await held.loadProfile(session, loaded, save ?? false, signal);
-      if (isOtherProxy) await held.changeProxy(session, proxy, signal);
-      if (viewport) await held.resize(session, withRefreshRate(viewport), viewport.force);
+      if (loaded && !isDecided) await sessions.loadProfile(session, loaded, save ?? false, signal);
+      if (isOtherProxy) await sessions.changeProxy(session, proxy, signal);
+      if (viewport) await session.resize(withRefreshRate(viewport), viewport.force);
     } catch (error) {
       session.lease.name = nameBefore;
       throw error;
+    } finally {
+      stop();
     }
     const categories = requestedCategories(telemetry, session.lease.telemetry);
     if (categories) await session.capture(categories);

@@ -8,6 +8,9 @@ import type { Clock } from '../process/clock.ts';
 import { IdleTimeout } from './idle-timeout.ts';
 import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
 
+/** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
+const touchIntervalMs = 4000;
+
 /** Settings of a session's browser, and its project. */
 export type SessionSettings = {
   projectId: string;
@@ -226,6 +229,20 @@ export abstract class Session {
   /** Restarts the idle timeout. */
   touch(): void {
     this.#idleTimeout.touch();
+  }
+
+  /** Keeps the session from its idle timeout until the returned function is called. */
+  keepActive(): () => void {
+    let cancel: () => void;
+    const touch = () => {
+      this.touch();
+      cancel = this.#clock.after(touchIntervalMs, touch);
+    };
+    touch();
+    return () => {
+      cancel();
+      this.touch();
+    };
   }
 
   /** Ends the session after this many idle seconds. `undefined`: never. */

@@ -84,6 +84,23 @@ export class Sessions<S extends Session = Session> {
     return await this.#untilClosing((closing) => this.#start(settings, closing), signal);
   }
 
+  /** Starts a session outside pools. Throws `conflict` if the name is taken, and the errors of `create`. */
+  async createSingle(settings: SessionSettings, name: string | undefined, signal: AbortSignal): Promise<S> {
+    this.refuseTakenName(settings.projectId, name);
+    const session = await this.create(settings, signal);
+    try {
+      // Another session may have taken the name while this one started.
+      this.refuseTakenName(settings.projectId, name);
+    } catch (error) {
+      await session.discard();
+      throw error;
+    }
+    session.lease.name = name;
+    session.record();
+    session.watchIdle(settings.timeoutSeconds);
+    return session;
+  }
+
   /** Counts the browsers that run or start in a project, or in all. */
   countIn(projectId?: string): number {
     const isCounted = ({ projectId: own }: { projectId: string }) => projectId === undefined || own === projectId;
@@ -110,7 +127,7 @@ export class Sessions<S extends Session = Session> {
   }
 
   /** Returns the error if a live session of the project, other than `own`, has the name. */
-  nameConflict(projectId: string, name: string | undefined, own?: Session): OperationError | undefined {
+  nameConflict(projectId: string, name: string | null | undefined, own?: Session): OperationError | undefined {
     if (!name) return undefined;
     const isOther = (session: Session) => session !== own && session.settings.projectId === projectId;
     if (![...this.#running].some((session) => session.lease.name === name && session.alive && isOther(session)))
@@ -119,6 +136,12 @@ export class Sessions<S extends Session = Session> {
       'conflict',
       `a browser session named ${name} exists already: choose another name or end that session`,
     );
+  }
+
+  /** Throws the error of `nameConflict`. */
+  refuseTakenName(projectId: string, name: string | null | undefined, own?: Session): void {
+    const conflict = this.nameConflict(projectId, name, own);
+    if (conflict) throw conflict;
   }
 
   /** How many browsers a project has above its limit. More than 0 if the limit was lowered. */
@@ -165,6 +188,59 @@ export class Sessions<S extends Session = Session> {
     const session = this.#sessions.get(id);
     if (session?.alive) return session;
     throw new OperationError('not_found', `there is no browser session ${id}, or it has ended`);
+  }
+
+  /** A live session that callers of the project may use. Throws `not_found`. */
+  getIn(projectId: string, id: string): S {
+    const session = this.get(id);
+    if (isUsableIn(projectId, session)) return session;
+    const isKnown = session.settings.projectId === projectId;
+    const problem = isKnown
+      ? `the browser session ${id} was released to its pool: lease another one`
+      : `there is no browser session ${id}, or it has ended`;
+    throw new OperationError('not_found', problem);
+  }
+
+  /** Finds a live session of the project by id, else by name. Throws `not_found`. */
+  findIn(projectId: string, idOrName: string): S {
+    const live = this.listIn(projectId).filter(({ alive }) => alive);
+    return (
+      live.find(({ id }) => id === idOrName) ??
+      live.find(({ lease }) => lease.name === idOrName) ??
+      this.getIn(projectId, idOrName)
+    );
+  }
+
+  /** One of the last ended sessions of the project by its id. */
+  endedIn(projectId: string, id: string): S | undefined {
+    return this.listIn(projectId).find((session) => session.id === id && !session.alive);
+  }
+
+  /**
+   * The sessions that callers of the project may use, or could use until they ended, newest first: no idle browsers of
+   * pools.
+   */
+  listIn(projectId: string): S[] {
+    return this.list().filter((session) => isUsableIn(projectId, session));
+  }
+
+  /**
+   * Acts in a session of the project, and keeps it active meanwhile. Throws `not_found`, and `conflict` if the action
+   * fails because the session or its lease ended.
+   */
+  async use<T>(projectId: string, id: string, act: (session: S) => Promise<T> | T): Promise<T> {
+    const session = this.getIn(projectId, id);
+    const { lease } = session;
+    const stop = session.keepActive();
+    try {
+      return await act(session);
+    } catch (error) {
+      // Its files and programs go when it ends, and the action may find one of them gone.
+      if (!(error instanceof OperationError)) lease.signal.throwIfAborted();
+      throw error;
+    } finally {
+      stop();
+    }
   }
 
   /** The live session with this bearer token. */
@@ -298,4 +374,9 @@ export class Sessions<S extends Session = Session> {
   #tellOfRoom(): void {
     for (const callback of this.#onRoom) callback();
   }
+}
+
+/** Whether callers of the project may use a session: a single one, or one that is leased from a pool. */
+function isUsableIn(projectId: string, { settings, lease }: Session): boolean {
+  return settings.projectId === projectId && (settings.poolId === undefined || lease.pool !== undefined);
 }

@@ -4,7 +4,7 @@ import { sinceMicroseconds } from '../../contract/since.ts';
 import type { telemetry, TelemetryEvent } from '../../contract/telemetry.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import type { HeldSessions } from '../sessions/held-sessions.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import { inSession, local } from '../sessions/in-session.ts';
 import type { SessionTelemetry } from './session-telemetry.ts';
 import type { TelemetryLog } from './telemetry-log.ts';
@@ -18,7 +18,7 @@ export function telemetryHandlers({
   telemetries,
   clock,
 }: {
-  sessions: HeldSessions;
+  sessions: Sessions;
   telemetries: Telemetries;
   clock: Clock;
 }): HandlerTree<typeof telemetry> {
@@ -41,10 +41,7 @@ export function telemetryHandlers({
       if (order === 'desc' && since !== undefined)
         throw invalidField('since', 'works with order asc only: leave it out');
       const now = clock.now();
-      const found = sessions
-        .in(caller.projectId)
-        .list()
-        .find(({ id }) => id === params.id);
+      const found = sessions.listIn(caller.projectId).find(({ id }) => id === params.id);
       if (!found) throw new OperationError('not_found', `there is no browser session ${params.id}`);
       const log = found.alive ? telemetries.of(local(found)).log : telemetries.ofEnded(found.id);
       // Only the first page begins at a time. Later pages begin at the event number in `offset`.

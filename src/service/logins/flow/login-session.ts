@@ -1,11 +1,11 @@
-import type { HeldSessions } from '../../sessions/held-sessions.ts';
+import type { Sessions } from '../../sessions/sessions.ts';
 import type { Replays, ReplayRecord } from '../../replays/replays.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { OpenCdp, Session } from '../../sessions/session.ts';
 import { sessionSettings, type Surroundings } from '../../sessions/session-settings.ts';
 
 export type LoginSessionDependencies = {
-  sessions: HeldSessions;
+  sessions: Sessions;
   replays: Replays;
   surroundingsOf: (projectId: string) => Surroundings;
   /** Creates the profile of this name if it is missing. */
@@ -73,9 +73,8 @@ export class LoginSession {
       { ...request, ...(proxyId !== undefined && { proxy_id: proxyId }) },
       dependencies.surroundingsOf(projectId),
     );
-    const held = sessions.in(projectId);
-    const browser = await held.create(settings, undefined, signal);
-    const letIdle = held.keepActive(browser);
+    const browser = await sessions.createSingle(settings, undefined, signal);
+    const letIdle = browser.keepActive();
     try {
       const replay = isRecorded ? await replays.start(browser, { framerate: 10, record_audio: false }) : undefined;
       return new LoginSession(browser, await browser.openCdp(), letIdle, replay, replays);
