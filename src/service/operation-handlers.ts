@@ -41,7 +41,6 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     extensions,
     invocations,
     limits,
-    localLauncher,
     log,
   } = parts;
   const {
@@ -82,11 +81,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
       logs: logHandlers(sessions),
       telemetry: telemetryHandlers({ sessions, telemetries: parts.telemetries, clock }),
       curl: curlHandler(sessions, parts.ownPort),
-      loadExtensions: extensionLoader({
-        store: extensions,
-        sessions,
-        load: (session, files, signal) => localLauncher.loadExtensions(session, files, signal),
-      }),
+      loadExtensions: extensionLoader(extensions, sessions),
       fs: fileHandlers({ sessions, watches }),
       computer: computerHandlers(sessions),
       playwright: codeHandlers({ sessions, code: playwrightCode }),

@@ -116,20 +116,21 @@ export async function openParts(options: PartOptions) {
     (await controlPlaneOf(options.machines, { ...options, secrets, extensions, profiles: profileDirectories }));
   const telemetries = new Telemetries(clock);
   const waitingBytes = new WaitingBytes();
-  const localLauncher = new LocalLauncher({
-    waitingBytes,
-    capture: (session, categories) => telemetries.capture(session, categories),
-    emptyClipboard,
-    clock,
-    isolation,
-    playwrightVersions: playwrights.map(({ version }) => version),
-    directory: sessionsDirectory,
-    profiles: profileDirectories,
-    extensions,
-    chromium: options.chromium,
-    downloadQuota: options.downloadQuota,
-  });
-  const launcher: Launcher<Session> = machines ?? localLauncher;
+  const launcher: Launcher<Session> =
+    machines ??
+    new LocalLauncher({
+      waitingBytes,
+      capture: (session, categories) => telemetries.capture(session, categories),
+      emptyClipboard,
+      clock,
+      isolation,
+      playwrightVersions: playwrights.map(({ version }) => version),
+      directory: sessionsDirectory,
+      profiles: profileDirectories,
+      extensions,
+      chromium: options.chromium,
+      downloadQuota: options.downloadQuota,
+    });
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
   const proxies = new ProxyStore(database, clock, secrets);
@@ -258,7 +259,6 @@ export async function openParts(options: PartOptions) {
     events,
     extensions,
     chromeStore: options.chromeStore ?? chromeStore,
-    localLauncher,
     invocations,
     limits,
     log,

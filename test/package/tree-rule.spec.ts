@@ -105,9 +105,9 @@ const safeCalls: Record<string, [Reason, string]> = {
   'sessions/cdp/attached-path.ts': ['look', 'closeSync 1, fstatSync 1, openSync 1, readFileSync 1, readdirSync 1'],
   'sessions/cdp/cdp-inspection.ts': ['shared', 'mkdirSync 1'],
   'sessions/confined-path.ts': ['open', 'lstat 1, mkdir 1, open 1, readlink 2, realpath 2'],
-  'sessions/local/local-launcher.ts': ['new', 'mkdir 1'],
   'sessions/local/session-extensions.ts': ['new', 'chmod 1, mkdir 1'],
   'sessions/local/session-files.ts': ['new', 'lstatSync 1, mkdir 2, readdir 2, rename 2'],
+  'sessions/local/session-home.ts': ['new', 'mkdir 1'],
 };
 
 test('each call of node:fs in the service has a reason why no session can redirect it', () => {

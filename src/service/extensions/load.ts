@@ -4,19 +4,12 @@ import { Upload } from '../files/upload.ts';
 import type { Handler } from '../http/handler.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
 import type { ExtensionFiles } from '../sessions/local/session-extensions.ts';
 import type { ExtensionStore } from './extensions.ts';
 import { receiveArchive, unpackExtension } from './unpack.ts';
 
-type Dependencies = {
-  store: ExtensionStore;
-  sessions: Sessions;
-  load: (session: LocalSession, extensions: ExtensionFiles[], signal: AbortSignal) => Promise<void>;
-};
-
 /** Handles the operation that uploads extensions and loads them into a running session. */
-export function extensionLoader({ store, sessions, load }: Dependencies): Handler<typeof loadExtensions> {
+export function extensionLoader(store: ExtensionStore, sessions: Sessions): Handler<typeof loadExtensions> {
   return async ({ body, signal, ...request }) => {
     await inSession(sessions, request, (session) =>
       store.withDirectory(async (root) => {
@@ -30,7 +23,7 @@ export function extensionLoader({ store, sessions, load }: Dependencies): Handle
           await unpackExtension(upload, archive, { root, destination });
           files.push({ name, directory: `${root}/${destination}` });
         }
-        await load(session, files, signal);
+        await session.loadExtensions(files, signal);
       }),
     );
     return undefined;

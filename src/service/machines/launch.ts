@@ -6,7 +6,6 @@ import { traceHeaders } from '../process/network/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import type { SessionSettings } from '../sessions/session.ts';
 import type { Host } from './host.ts';
-import type { Machine } from './machine.ts';
 import { ownerTags, profileName } from './owner-tags.ts';
 import { SentProfile } from './sent-profile.ts';
 
@@ -25,7 +24,7 @@ const longestIdleSeconds = 72 * 3600;
 
 /** Sends the profile and the proxy of the settings to a machine, then starts a browser with its extensions there. */
 export async function startOn(
-  machine: Machine,
+  machine: Host,
   settings: SessionSettings,
   { launch, profiles, extensions, signal }: Launch,
 ): Promise<{ browser: BrowserSession; sent: SentProfile | undefined; profileVersion: string | undefined }> {
@@ -68,7 +67,7 @@ export async function startOn(
 
 /** Loads extensions into a new session. Ends the session if that fails. */
 async function sendExtensions(
-  client: Machine['client'],
+  client: Host['client'],
   sessionId: string,
   stored: NonNullable<SessionSettings['extensions']>,
   { extensions, signal }: Pick<Launch, 'extensions' | 'signal'>,

@@ -4,16 +4,19 @@ import { telemetryOf, type TelemetryCategory } from '../../contract/telemetry.ts
 import type { Profile } from '../../contract/profiles.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
+import { newId } from '../process/id.ts';
 import { traceHeaders } from '../process/network/trace-headers.ts';
+import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
 import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
 import { isMissing, isSilence, toOperationError } from './machine-errors.ts';
-import { leaseTags } from './owner-tags.ts';
+import { changeProxyOn } from './launch.ts';
+import { leaseTags, profileName } from './owner-tags.ts';
 import { linksOf } from './session-links.ts';
-import type { SentProfile } from './sent-profile.ts';
+import { SentProfile } from './sent-profile.ts';
 
-type Options = {
+export type MachineSessionOptions = {
   id: string;
   host: Host;
   settings: SessionSettings;
@@ -24,6 +27,7 @@ type Options = {
   profileVersion?: string | undefined;
   loadedProfile?: Profile | undefined;
   earlier?: { createdAt: number; token: string; liveViewToken: string };
+  profiles: ProfileDirectories;
   /** Called when the lease changes, and when the session ends. */
   onChange: (session: MachineSession) => void;
   clock: Clock;
@@ -41,6 +45,7 @@ export class MachineSession extends Session {
   readonly sockets = new Set<{ letGo(): void; destroy(): void }>();
   links: Links;
   sent: SentProfile | undefined;
+  readonly #profiles: ProfileDirectories;
   readonly #onChange: (session: MachineSession) => void;
   #resolveEnded = () => {};
   #closing: Promise<void> | undefined;
@@ -55,11 +60,12 @@ export class MachineSession extends Session {
   #isDetached = false;
   #isOver = false;
 
-  constructor(options: Options) {
+  constructor(options: MachineSessionOptions) {
     super(options);
     this.host = options.host;
     this.links = options.links;
     this.sent = options.sent;
+    this.#profiles = options.profiles;
     this.#onChange = options.onChange;
     this.#profile = options.loadedProfile ?? options.settings.profile;
     this.#profileVersion = options.profileVersion;
@@ -218,18 +224,47 @@ export class MachineSession extends Session {
     return true;
   }
 
-  /** Call after a profile was loaded into the running session. */
-  loaded(profile: Profile, saveChanges: boolean, sent: SentProfile): void {
+  async loadProfile(profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    if (this.#profile)
+      throw new OperationError(
+        'conflict',
+        `the browser session ${this.id} has a profile already: start another session for another profile`,
+      );
+    const { client, url, owner, isOverflow, loads } = this.host;
+    if (isOverflow)
+      throw new OperationError(
+        'conflict',
+        `the browser session ${this.id} runs on the service for overflow, which takes no profiles: start a session with the profile instead`,
+      );
+    const name = profileName(owner, newId());
+    let sent: SentProfile | undefined;
+    this.markChanged();
+    loads.add(name);
+    try {
+      sent = await SentProfile.send({ id: profile.id, name }, { client, directories: this.#profiles, signal });
+      await client.browsers.update(this.id, { profile: { name, save_changes: true } }, { signal });
+      if (!this.alive)
+        throw new OperationError('conflict', `the browser session ${this.id} ended while it loaded the profile`);
+    } catch (error) {
+      await sent?.remove();
+      throw toOperationError(error, url);
+    } finally {
+      loads.delete(name);
+    }
     this.#profile = profile;
     this.#profileVersion = sent.record.copyOf;
     this.wasReused = false;
     this.#isSaved = saveChanges;
     this.sent = sent;
     this.record();
+    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 
-  /** Call after the machine took another proxy. */
-  changedProxy(proxy: ProxyAccess | undefined): void {
+  async changeProxy(proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    this.markChanged();
+    await changeProxyOn(this.host, this, { proxy, signal }).catch((error: unknown) => {
+      throw toOperationError(error, this.host.url);
+    });
     if (proxy) this.settings.proxy = proxy;
     else delete this.settings.proxy;
     this.record();

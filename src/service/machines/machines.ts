@@ -1,6 +1,4 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { Log } from '../process/log.ts';
@@ -9,13 +7,12 @@ import type { Launcher } from '../sessions/launcher.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
 import { canOverflow } from '../sessions/overflow.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
-import { profileName } from './owner-tags.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
-import { changeProxyOn, startOn, type StoredArchives } from './launch.ts';
+import { startOn, type StoredArchives } from './launch.ts';
 import { Machine, type Overflow } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
-import { MachineSession } from './machine-session.ts';
+import { MachineSession, type MachineSessionOptions } from './machine-session.ts';
 import { SentProfile } from './sent-profile.ts';
 import { linksOf } from './session-links.ts';
 import type { MachineSessionRecords } from './sessions-table.ts';
@@ -85,23 +82,15 @@ export class Machines implements Launcher<MachineSession> {
 
   /** Takes over the sessions that an earlier control plane started. Checks end those that are gone. */
   adopt(): void {
-    const { records, profiles, clock, log } = this.#options;
+    const { records, profiles, log } = this.#options;
     this.adopted = records.all(log).map(({ id, machine: url, state }) => {
       const host = this.#machine(url);
       const sent = state.sent && new SentProfile(state.sent, { client: host.client, directories: profiles });
-      const session = new MachineSession({
-        ...state,
-        id,
-        host,
-        sent,
-        clock,
-        onChange: (changed) => this.#keep(changed),
-      });
+      const session = this.#session(host, { ...state, id, sent });
       const { name, tags, startUrl, pool, leasedAt, telemetry = session.lease.telemetry } = state;
       Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry });
       const { timeoutSeconds, invocationId, isChanged = false, wasReused = false } = state;
       Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused });
-      this.#hold(session, host);
       if (state.isEnding) void session.end();
       return session;
     });
@@ -119,18 +108,14 @@ export class Machines implements Launcher<MachineSession> {
           extensions: this.#options.extensions,
           signal,
         });
-        const session = new MachineSession({
+        const session = this.#session(machine, {
           id: browser.session_id,
-          host: machine,
           settings,
           links: linksOf(browser),
           playwrightVersions: browser.playwright_versions,
           sent,
           profileVersion,
-          clock: this.#options.clock,
-          onChange: (changed) => this.#keep(changed),
         });
-        this.#hold(session, machine);
         session.record();
         return session;
       } catch (error) {
@@ -144,51 +129,6 @@ export class Machines implements Launcher<MachineSession> {
       }
     }
     throw refused ?? this.refusal();
-  }
-
-  async loadProfile(
-    session: MachineSession,
-    profile: Profile,
-    saveChanges: boolean,
-    signal: AbortSignal,
-  ): Promise<void> {
-    if (session.profile)
-      throw new OperationError(
-        'conflict',
-        `the browser session ${session.id} has a profile already: start another session for another profile`,
-      );
-    const { client, url, owner, isOverflow, loads } = session.host;
-    if (isOverflow)
-      throw new OperationError(
-        'conflict',
-        `the browser session ${session.id} runs on the service for overflow, which takes no profiles: start a session with the profile instead`,
-      );
-    const name = profileName(owner, newId());
-    const { profiles: directories } = this.#options;
-    let sent: SentProfile | undefined;
-    session.markChanged();
-    loads.add(name);
-    try {
-      sent = await SentProfile.send({ id: profile.id, name }, { client, directories, signal });
-      await client.browsers.update(session.id, { profile: { name, save_changes: true } }, { signal });
-      if (!session.alive)
-        throw new OperationError('conflict', `the browser session ${session.id} ended while it loaded the profile`);
-      session.loaded(profile, saveChanges, sent);
-    } catch (error) {
-      await sent?.remove();
-      throw toOperationError(error, url);
-    } finally {
-      loads.delete(name);
-    }
-    if (session.lease.startUrl) await session.openPage(session.lease.startUrl).catch(() => {});
-  }
-
-  async changeProxy(session: MachineSession, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
-    session.markChanged();
-    await changeProxyOn(session.host, session, { proxy, signal }).catch((error: unknown) => {
-      throw toOperationError(error, session.host.url);
-    });
-    session.changedProxy(proxy);
   }
 
   freeSlots(canOverflow: boolean): number {
@@ -264,13 +204,13 @@ export class Machines implements Launcher<MachineSession> {
       .toSorted((one, other) => Number(one.isOverflow) - Number(other.isOverflow) || other.freeSlots - one.freeSlots);
   }
 
-  #hold(session: MachineSession, machine: Machine): void {
-    machine.sessions.set(session.id, session);
-    void session.ended.then(() => machine.sessions.delete(session.id));
-  }
-
-  #keep(session: MachineSession): void {
-    this.#options.records.keep(session);
+  #session(host: Machine, options: Omit<MachineSessionOptions, 'host' | 'clock' | 'profiles' | 'onChange'>) {
+    const { clock, profiles, records } = this.#options;
+    const onChange = (changed: MachineSession) => records.keep(changed);
+    const session = new MachineSession({ ...options, host, clock, profiles, onChange });
+    host.sessions.set(session.id, session);
+    void session.ended.then(() => host.sessions.delete(session.id));
+    return session;
   }
 
   #changed(machine: Machine): void {

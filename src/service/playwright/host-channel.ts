@@ -37,9 +37,11 @@ export class HostChannel {
       // The host's messages don't count as use: only those of its client restart the session's idle timeout.
       touch() {},
       claimBytes: () => session.claimBytes(),
-      connect(socket) {
-        connected.push(socket);
-        return session.connect(socket, { seesHost: true, marksDownloads });
+      clients: {
+        connect(socket) {
+          connected.push(socket);
+          return session.clients.connect(socket, { seesHost: true, marksDownloads });
+        },
       },
     });
     const cut = () => {

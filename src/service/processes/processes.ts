@@ -218,7 +218,7 @@ function end({ running, namespaces, byId }: Held): void {
 
 async function openNamespaces(session: LocalSession, all: Set<Namespaces>): Promise<Namespaces | undefined> {
   const { lease } = session;
-  const opened = await session.openNamespaces();
+  const opened = await session.traces.openNamespaces();
   if (!opened) return undefined;
   all.add(opened);
   void opened.ended.then(() => all.delete(opened));

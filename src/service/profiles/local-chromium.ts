@@ -88,7 +88,7 @@ async function listen({ cdp, exited }: Chromium): Promise<string> {
   };
   const session = {
     touch: () => {},
-    connect: (socket: ClientSocket) => CdpClient.attach(cdp, socket, inspected),
+    clients: { connect: (socket: ClientSocket) => CdpClient.attach(cdp, socket, inspected) },
   };
   const find = (given: string) => (sameToken(given, token) ? session : undefined);
   const routes = new SocketRoutes({ '/browser/cdp': cdpRoute({ find, clock: systemClock }) });

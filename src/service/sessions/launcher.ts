@@ -1,6 +1,4 @@
 import type { OperationError } from '../../contract/errors.ts';
-import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Session, SessionSettings } from './session.ts';
 
 /** Starts the browsers of sessions, on this machine or on others. `LocalLauncher` and `Machines` implement it. */
@@ -14,13 +12,6 @@ export type Launcher<S extends Session> = {
    * of the profile doesn't fit on the disk, and the signal's reason.
    */
   start(settings: SessionSettings, signal: AbortSignal): Promise<S>;
-  /** Restarts a session's browser on a copy of a profile. Its pages are closed. Throws `conflict` if it is in use. */
-  loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;
-  /**
-   * Sends a session's requests through another proxy, or directly if there is none. Restarts the browser if it must.
-   * Throws `conflict` while another call restarts it.
-   */
-  changeProxy(session: S, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void>;
   /** Checks that browsers can start. Rejects if they can't. */
   probe(signal: AbortSignal): Promise<void>;
   /** How many browsers can run at once. Default: no limit. */

@@ -117,18 +117,18 @@ export function browserHandlers({
 
     const nameBefore = session.lease.name;
     if (name !== undefined) session.lease.name = name || undefined;
-    const stop = profile || isOtherProxy || viewport ? session.keepActive() : () => {};
     try {
       const save = profile?.save_changes;
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
-      if (loaded && !isDecided) await sessions.loadProfile(session, loaded, save ?? false, signal);
-      if (isOtherProxy) await sessions.changeProxy(session, proxy, signal);
-      if (viewport) await session.resize(withRefreshRate(viewport), viewport.force);
+      const change = async (until: AbortSignal) => {
+        if (loaded && !isDecided) await session.loadProfile(loaded, save ?? false, until);
+        if (isOtherProxy) await session.changeProxy(proxy, until);
+        if (viewport) await session.resize(withRefreshRate(viewport), viewport.force);
+      };
+      if ((loaded && !isDecided) || isOtherProxy || viewport) await sessions.change(session, change, signal);
     } catch (error) {
       session.lease.name = nameBefore;
       throw error;
-    } finally {
-      stop();
     }
     const categories = requestedCategories(telemetry, session.lease.telemetry);
     if (categories) await session.capture(categories);

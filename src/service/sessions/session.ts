@@ -209,6 +209,15 @@ export abstract class Session {
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't use this profile. */
   abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
 
+  /** Restarts the browser on a copy of a profile. Its pages are closed. Throws `conflict` if it is in use. */
+  abstract loadProfile(profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;
+
+  /**
+   * Sends the browser's requests through another proxy, or directly if there is none. Restarts the browser if it must.
+   * If that fails, the session ends. Throws `conflict` while another call restarts it.
+   */
+  abstract changeProxy(proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void>;
+
   /**
    * Gives the browser's windows another size. Throws `conflict` while a recording or a live view runs, unless `force` is
    * true: their pictures then scale the new size to the old one.

@@ -1,6 +1,5 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
@@ -166,15 +165,14 @@ export class Sessions<S extends Session = Session> {
     this.#spareIdle = spareIdle;
   }
 
-  /** Restarts a session's browser on a copy of a profile. Throws the errors of the launcher. */
-  async loadProfile(session: S, profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
-    const load = (closing: AbortSignal) => this.#launcher.loadProfile(session, profile, saveChanges, closing);
-    await this.#untilClosing(load, signal);
-  }
-
-  /** Sends a session's requests through another proxy, or directly. Throws the errors of the launcher. */
-  async changeProxy(session: S, proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
-    await this.#untilClosing((closing) => this.#launcher.changeProxy(session, proxy, closing), signal);
+  /** Changes a session by `act`, and keeps it active meanwhile. `close` aborts the signal of `act` and waits for it. */
+  async change(session: Session, act: (signal: AbortSignal) => Promise<void>, signal: AbortSignal): Promise<void> {
+    const stop = session.keepActive();
+    try {
+      await this.#untilClosing(act, signal);
+    } finally {
+      stop();
+    }
   }
 
   /** Call after a profile was renamed: changes the name in its sessions. */

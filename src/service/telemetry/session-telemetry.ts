@@ -64,7 +64,7 @@ export class SessionTelemetry {
     if (wanted.length === 0 || this.#capture) return;
     const capture = new BrowserCapture(browser, wanted, {
       emit: (event) => this.#add(event),
-      isAlone: () => !this.#session.hasClients,
+      isAlone: () => this.#session.clients.count === 0,
     });
     this.#capture = capture;
     try {

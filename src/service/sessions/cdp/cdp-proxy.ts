@@ -10,8 +10,8 @@ import { countArriving, refuseToken, WebSocket } from '../../http/websockets.ts'
 export type ProxiedSession = {
   /** Restarts the idle countdown. */
   touch(): void;
-  /** Rejects if Chromium doesn't answer. */
-  connect(socket: ClientSocket): Promise<ConnectedClient>;
+  /** `connect` rejects if Chromium doesn't answer. */
+  clients: { connect(socket: ClientSocket): Promise<ConnectedClient> };
   /** Begins to count the bytes that wait for a client. Default: nothing is counted. */
   claimBytes?(): Claim;
 };
@@ -60,7 +60,7 @@ export function cdpRoute<S extends ProxiedSession>({
       const side = new ClientSide(socket, session.claimBytes?.());
       const started = options.clock.now();
       // Connects to Chromium first, so that an accepted client can send at once and nothing must be queued.
-      const connected = await session.connect(side).catch((error: unknown) => {
+      const connected = await session.clients.connect(side).catch((error: unknown) => {
         throw new Error('the browser does not answer: lease or start another one', { cause: error });
       });
       socket.once('close', () => connected.leave());

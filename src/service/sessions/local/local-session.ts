@@ -5,32 +5,43 @@ import type { Profile } from '../../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../../contract/telemetry.ts';
 import type { Clock } from '../../process/clock.ts';
 import type { Claim, WaitingBytes } from '../../process/waiting-bytes.ts';
+import { newId } from '../../process/id.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
-import type { CdpClient } from '../cdp/cdp-client.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import type { Exposure } from '../../chromium/network/exposure.ts';
+import type { ProxyAccess } from '../../chromium/network/proxy-connection.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import { LeaseTraces, type EmptyClipboard } from './lease-traces.ts';
-import type { LaunchedChromium, StartAgain } from './launched-chromium.ts';
-import { Replacement } from './replacement.ts';
 import type { Screencast } from '../screen/screencast.ts';
 import { Screencasts } from '../screen/screencasts.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
-import type { SessionExtensions } from './session-extensions.ts';
+import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
 import { SessionClients } from './session-clients.ts';
 import { downloadDirectory } from './session-files.ts';
 import type { SessionNotice } from './session-notice.ts';
+import type { ChromiumOf, HomeParts, LaunchedChromium, SessionHome } from './session-home.ts';
 import { SessionProfile } from './session-profile.ts';
 
 /** How long Chromium may take to write its data before a restart, in ms. */
 const restartMs = 5000;
 
-/** Captures a session's telemetry from now on. */
-export type CaptureTelemetry = (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
+/** The parts of the service that all sessions of this machine use. */
+export type SessionParts = HomeParts & {
+  clock: Clock;
+  /** The limit of all downloads of a session together, in bytes. */
+  downloadQuota: number;
+  /** The versions of Playwright whose protocol clients may speak. */
+  playwrightVersions: readonly string[];
+  /** Captures a session's telemetry from now on. Default: there is no telemetry. */
+  capture?: (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
+  /** Default: nothing fills clipboards. */
+  emptyClipboard?: EmptyClipboard;
+  waitingBytes: WaitingBytes;
+};
 
 /** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
 export class LocalSession extends Session {
@@ -43,56 +54,39 @@ export class LocalSession extends Session {
   /** The extensions that its browsers load. */
   readonly extensions: SessionExtensions;
   readonly ended: Promise<void>;
+  readonly clients = new SessionClients(this);
+  readonly traces: LeaseTraces;
 
-  readonly #clients = new SessionClients(this);
+  readonly #parts: SessionParts;
+  readonly #home: SessionHome;
   readonly #screencasts = new Screencasts();
   readonly #end = new AbortController();
   #browser: SessionBrowser;
   readonly #profile: SessionProfile;
-  readonly #downloadQuota: number;
   #userDataDirectory: string;
-  readonly #replacement = new Replacement();
+  /** Resolves when the call that replaces the browser has ended. */
+  #replacing: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
-  readonly #capture: CaptureTelemetry | undefined;
-  readonly #traces: LeaseTraces;
-  readonly #waitingBytes: WaitingBytes;
   readonly #listeners = new Set<(notice: SessionNotice) => void>();
   #exposure: Exposure | undefined;
 
-  constructor(options: {
-    id: string;
-    directory: string;
-    root: string;
-    isolatedUser?: IsolatedUser | undefined;
-    namespaces?: Namespaces | undefined;
-    settings: SessionSettings;
-    launched: LaunchedChromium;
-    extensions: SessionExtensions;
-    /** Default: none. */
-    playwrightVersions?: readonly string[];
-    /** The limit of all its downloads together, in bytes. */
-    downloadQuota: number;
-    /** Default: there is no telemetry. */
-    capture?: CaptureTelemetry | undefined;
-    /** Default: nothing fills the clipboard. */
-    emptyClipboard?: EmptyClipboard | undefined;
-    waitingBytes: WaitingBytes;
-    clock: Clock;
-  }) {
-    super(options);
-    this.#waitingBytes = options.waitingBytes;
-    const { settings, launched } = options;
-    this.root = options.root;
-    this.isolatedUser = options.isolatedUser;
-    this.namespaces = options.namespaces;
-    this.#downloadQuota = options.downloadQuota;
-    this.#capture = options.capture;
-    this.#traces = new LeaseTraces(this, options.emptyClipboard);
-    this.extensions = options.extensions;
+  constructor(
+    parts: SessionParts,
+    home: SessionHome,
+    { settings, launched }: { settings: SessionSettings; launched: LaunchedChromium },
+  ) {
+    super({ ...parts, id: home.id, settings });
+    this.#parts = parts;
+    this.#home = home;
+    this.root = home.root;
+    this.isolatedUser = home.isolatedUser;
+    this.namespaces = home.namespaces;
+    this.extensions = home.extensions;
+    this.traces = new LeaseTraces(this, parts.emptyClipboard);
     this.#userDataDirectory = launched.directory;
     this.#browser = this.#browserOf(launched.chromium);
     this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
-    this.ended = this.#untilRemoved(options.directory);
+    this.ended = this.#untilRemoved();
   }
 
   /** The connection to the current Chromium. Loading a profile replaces Chromium. */
@@ -138,32 +132,74 @@ export class LocalSession extends Session {
   }
 
   /**
-   * Replaces the browser by one that `launch` starts on a copy of a profile. Its pages are closed. Throws `conflict` if
-   * the session has a profile, if a client, live view or recording is connected, and if the session ends meanwhile.
-   * After an error, the session goes on unchanged.
+   * Replaces the browser by one with a copy of the profile. Its pages are closed. Throws `conflict` if the session has a
+   * profile, if a client, live view or recording is connected, if the session ends meanwhile, and while another call
+   * replaces the browser. After an error, the session goes on unchanged.
    */
-  async loadProfile(
-    profile: Profile,
-    saveChanges: boolean,
-    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
-  ): Promise<void> {
-    await this.#replacement.run(() => this.#loadProfile(profile, saveChanges, launch));
+  async loadProfile(profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
+    const directory = path.join(this.#home.directory, `user-data-${newId()}`);
+    try {
+      await this.#replace(() => this.#loadProfile(profile, saveChanges, directory, signal));
+    } catch (error) {
+      // If the session ended meanwhile, the copy of the profile may have created its directory again.
+      await removeTree(this.alive ? directory : this.#home.directory);
+      throw error;
+    }
     if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 
-  /**
-   * Runs a change that may restart the browser. If the restart fails, the session ends. Throws `conflict` while another
-   * call replaces the browser.
-   */
-  async change(act: (restart: (start: StartAgain) => Promise<void>) => Promise<void>): Promise<void> {
-    await this.#replacement.run(() => act((start) => this.#restart(start)));
+  /** Goes on if the caller hangs up: without a browser the session would end. */
+  async changeProxy(proxy: ProxyAccess | undefined): Promise<void> {
+    await this.#replace(async () => {
+      this.isChanged = true;
+      if (!(await this.#browser.chromium.egress.change(proxy))) {
+        await this.#restart({ ...this.#currentSettings, proxy });
+        await this.extensions.loadInto(this.cdp);
+      }
+      if (proxy) this.settings.proxy = proxy;
+      else delete this.settings.proxy;
+    });
   }
 
-  async #loadProfile(
-    profile: Profile,
-    saveChanges: boolean,
-    launch: (ended: AbortSignal) => Promise<LaunchedChromium>,
-  ): Promise<void> {
+  /**
+   * Loads extensions into the session, all or none. If its browser was started without extensions, restarts it on the same
+   * user-data directory: its pages, clients and recordings end. If that fails, the session ends. Throws `bad_request` for a
+   * taken name and for an extension that Chromium refuses, `not_implemented` if Chromium can't load extensions, and
+   * `conflict` while another call replaces the browser.
+   */
+  async loadExtensions(files: ExtensionFiles[], signal: AbortSignal): Promise<void> {
+    await this.#replace(async () => {
+      const added = await this.extensions.add(files, signal);
+      try {
+        this.isChanged = true;
+        if (!this.#browser.chromium.takesExtensions) await this.#restart(this.settings);
+        await this.extensions.loadInto(this.cdp, added);
+      } catch (error) {
+        await this.extensions.remove(added);
+        throw error;
+      }
+    });
+  }
+
+  /** The settings for another browser of the session, which can use its tunnel in the default context, too. */
+  get #currentSettings(): SessionSettings {
+    return { ...this.settings, ...(this.#exposure && { tunnel: true }) };
+  }
+
+  /** Lets one call at a time replace the browser. */
+  async #replace(act: () => Promise<void>): Promise<void> {
+    if (this.#replacing)
+      throw new OperationError('conflict', 'another call restarts the browser of this session: wait for its end');
+    const replacing = act();
+    this.#replacing = replacing.catch(() => {});
+    try {
+      await replacing;
+    } finally {
+      this.#replacing = undefined;
+    }
+  }
+
+  async #loadProfile(profile: Profile, saveChanges: boolean, directory: string, signal: AbortSignal): Promise<void> {
     if (this.#profile.loaded)
       throw new OperationError(
         'conflict',
@@ -172,21 +208,12 @@ export class LocalSession extends Session {
     this.#refuseRestart();
     this.#profile.loaded = profile;
     try {
-      const { chromium, copy, directory } = await launch(this.#end.signal);
-      const browser = this.#browserOf(chromium);
-      try {
-        await browser.prepare(copy?.sessionCookies ?? []);
-        this.#refuseRestart();
-      } catch (error) {
-        await chromium.kill();
-        throw error;
-      }
+      const settings = { ...this.#currentSettings, profile };
+      const launched = await this.#home.launch(settings, directory, AbortSignal.any([this.#end.signal, signal]));
       const before = this.#browser.chromium;
-      this.#browser = browser;
-      this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
-      this.exposure = this.#exposure;
+      await this.#use(launched.chromium, launched.copy?.sessionCookies ?? [], () => this.#refuseRestart());
       this.#userDataDirectory = directory;
-      this.#profile.copy = copy;
+      this.#profile.copy = launched.copy;
       this.wasReused = false;
       this.#profile.isSaved = saveChanges;
       await before.kill();
@@ -197,24 +224,30 @@ export class LocalSession extends Session {
   }
 
   /** Restarts the browser on its user-data directory. */
-  async #restart(start: StartAgain): Promise<void> {
+  async #restart(settings: ChromiumOf): Promise<void> {
     const before = this.#browser;
     this.#screencasts.stop();
     const sessionCookies = await before.sessionCookies();
     await before.chromium.close(restartMs);
     this.#end.signal.throwIfAborted();
-    const browser = this.#browserOf(await start(this.#userDataDirectory, this.#end.signal));
+    const chromium = await this.#home.start(settings, this.#userDataDirectory, this.#end.signal);
+    await this.#use(chromium, sessionCookies, () => this.#end.signal.throwIfAborted());
+    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
+  }
+
+  /** Prepares another Chromium, and uses it from now on. Kills it if that fails, or if `check` throws. */
+  async #use(chromium: Chromium, sessionCookies: Cookie[], check: () => void): Promise<void> {
+    const browser = this.#browserOf(chromium);
     try {
       await browser.prepare(sessionCookies);
-      this.#end.signal.throwIfAborted();
+      check();
     } catch (error) {
-      await browser.chromium.kill();
+      await chromium.kill();
       throw error;
     }
     this.#browser = browser;
     this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
     this.exposure = this.#exposure;
-    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
@@ -243,26 +276,21 @@ export class LocalSession extends Session {
     this.#browser.downloads.reset();
     super.changeHands(options);
     if (this.lease.telemetry.length > 0) this.capture(this.lease.telemetry).catch(() => {});
-    if (options.wipe) this.#traces.remove();
+    if (options.wipe) this.traces.remove();
   }
 
   override async confirm(): Promise<void> {
-    await this.#traces.removed();
+    await this.traces.removed();
   }
 
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
-    await this.#capture?.(this, categories);
+    await this.#parts.capture?.(this, categories);
     this.lease.telemetry = categories;
   }
 
   /** Begins to count the bytes that wait in the service for a client of the session. */
   claimBytes(): Claim {
-    return this.#waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
-  }
-
-  /** Whether CDP clients are connected. */
-  get hasClients(): boolean {
-    return this.#clients.count > 0;
+    return this.#parts.waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
   }
 
   /** Calls `listener` for each notice until the returned function is called. */
@@ -304,21 +332,11 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
-  /** Makes namespaces for one program, with the session's mounts. `undefined` if the session has none. */
-  async openNamespaces(): Promise<Namespaces | undefined> {
-    return await this.#traces.openNamespaces();
-  }
-
   /** Starts a screencast, which ends at the latest when the session or its lease ends. */
   screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
     if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
     const { chromium, page } = this.#browser;
     return this.#screencasts.start({ cdp: chromium.cdp, page }, options);
-  }
-
-  /** Connects a CDP client. Rejects if Chromium doesn't answer. */
-  async connect(...client: Parameters<SessionClients['connect']>): Promise<CdpClient> {
-    return await this.#clients.connect(...client);
   }
 
   #browserOf(chromium: Chromium): SessionBrowser {
@@ -328,20 +346,20 @@ export class LocalSession extends Session {
       chromium,
       screen: this.settings.viewport,
       downloadPath,
-      downloadQuota: this.#downloadQuota,
+      downloadQuota: this.#parts.downloadQuota,
       ended: this.#end.signal,
     });
   }
 
   #refuseRestart(): void {
     this.#end.signal.throwIfAborted();
-    if (this.#clients.count === 0 && !this.#screencasts.mustStay) return;
+    if (this.clients.count === 0 && !this.#screencasts.mustStay) return;
     const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
     throw new OperationError('conflict', message);
   }
 
   protected closeConnections(): void {
-    this.#clients.close();
+    this.clients.close();
     this.#screencasts.stop();
     this.exposure = undefined;
   }
@@ -350,7 +368,7 @@ export class LocalSession extends Session {
     this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
   }
 
-  async #untilRemoved(directory: string): Promise<void> {
+  async #untilRemoved(): Promise<void> {
     const exitCode = await this.#exited();
     if (this.alive) {
       this.endReason = 'browser_ended';
@@ -362,7 +380,7 @@ export class LocalSession extends Session {
     await this.isolatedUser?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
     await this.#profile.saveIfAsked(this.id, exitCode);
     // Ignore errors: the next start of the service removes the rest.
-    await (this.isolatedUser ? this.isolatedUser.release() : removeTree(directory)).catch(() => {});
+    await this.#home.remove().catch(() => {});
   }
 
   /** Waits until Chromium has ended without being replaced by another one. Resolves to its exit code. */
@@ -370,7 +388,7 @@ export class LocalSession extends Session {
     for (;;) {
       const { chromium } = this.#browser;
       const exitCode = await chromium.exited;
-      await this.#replacement.settled();
+      await this.#replacing;
       if (chromium === this.#browser.chromium) return exitCode;
     }
   }
