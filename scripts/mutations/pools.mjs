@@ -43,9 +43,11 @@ export default {
     ],
   },
   'src/service/pools/pools.ts': {
-    tests: ['pools/pool.spec'],
-    title: 'refuses a taken name|keeps pools|leaves nothing',
+    tests: ['pools/pool.spec', 'pools/shared-sizes.spec'],
+    title: 'refuses a taken name|keeps pools|leaves nothing|size of a shared pool',
     changes: [
+      ['if (!isRunning(other)) needs.delete(other);', 'void isRunning(other);'],
+      ['pool.acquiredCount < sum ? sum : pool.acquiredCount + count', 'sum'],
       ['b.createdAt - a.createdAt', 'a.createdAt - b.createdAt'],
       ["{ order: 'created_at, id' })) this.#add(stored);", "{ order: 'created_at, id' })) void stored;"],
       ['    this.#refuseTakenName(projectId, config.name);\n    this.#refuseSize', '    this.#refuseSize'],
@@ -61,13 +63,6 @@ export default {
       ["!id && !name && (id === '' || name === '')", '!id && !name'],
       ['...(name && { name }) };', 'name };'],
       ['...(start_url && { start_url })', 'start_url'],
-    ],
-  },
-  'src/service/pools/shared-sizes.ts': {
-    tests: ['pools/shared-sizes.spec'],
-    changes: [
-      ['if (!isRunning(other)) needs.delete(other);', 'void isRunning(other);'],
-      ['pool.acquiredCount < sum ? sum : pool.acquiredCount + count', 'sum'],
     ],
   },
   'src/service/pools/fill.ts': {

@@ -15,7 +15,7 @@ import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import { WaitingBytes, type Claim } from '../process/waiting-bytes.ts';
 import { Addresses } from './addresses.ts';
-import { toAnswer } from './answers/answer.ts';
+import { answerLate, toAnswer } from './answers/answer.ts';
 import { answerError, errorAnswerer, noteFailure, type FailedRequest } from './answers/error-answer.ts';
 import {
   browserPath,
@@ -26,7 +26,6 @@ import {
   type HandlerTree,
 } from './handler.ts';
 import { HangUps } from './hang-ups.ts';
-import { answerLate } from './answers/late-answer.ts';
 import { readBody, readJson, readQuery } from './requests/request.ts';
 import {
   holderOf,

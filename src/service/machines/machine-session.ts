@@ -11,9 +11,8 @@ import { Session, type Links, type OpenCdp, type Place, type SessionSettings } f
 import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
 import { isMissing, isSilence, toOperationError } from './machine-errors.ts';
-import { changeProxyOn } from './launch.ts';
+import { changeProxyOn, linksOf } from './launch.ts';
 import { leaseTags, profileName } from './owner-tags.ts';
-import { linksOf } from './session-links.ts';
 import { SentProfile } from './sent-profile.ts';
 
 export type MachineSessionOptions = {

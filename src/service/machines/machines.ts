@@ -3,18 +3,16 @@ import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { Log } from '../process/log.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
-import type { Launcher } from '../sessions/launcher.ts';
+import { canOverflow, type Launcher } from '../sessions/launcher.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
-import { canOverflow } from '../sessions/overflow.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
 import { MachineReplay } from './machine-replay.ts';
 import { Discovery } from './discovery.ts';
-import { startOn, type StoredArchives } from './launch.ts';
+import { linksOf, startOn, type StoredArchives } from './launch.ts';
 import { Machine, type Overflow } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
 import { MachineSession, type MachineSessionOptions } from './machine-session.ts';
 import { SentProfile } from './sent-profile.ts';
-import { linksOf } from './session-links.ts';
 import type { MachineSessionRecords } from './sessions-table.ts';
 
 export type MachinesOptions = {

@@ -7,7 +7,7 @@ import type { Secrets } from '../database/secrets.ts';
 import type { Log } from '../process/log.ts';
 import type { Links, SessionSettings } from '../sessions/session.ts';
 import type { MachineSession } from './machine-session.ts';
-import { linksOf } from './session-links.ts';
+import { linksOf } from './launch.ts';
 import type { SentProfileRecord } from './sent-profile.ts';
 
 const machineSessions = table('machine_sessions', {

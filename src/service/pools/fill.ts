@@ -1,4 +1,4 @@
-import { canOverflow } from '../sessions/overflow.ts';
+import { canOverflow } from '../sessions/launcher.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { PoolConfig } from './pool-config.ts';
 

@@ -6,10 +6,9 @@ import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { AcquireOutcome, ServiceEvents } from '../process/service-events.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import { browserAnswer } from '../sessions/browser-answer.ts';
+import { browserAnswer, handOver } from '../sessions/browser-answer.ts';
 import type { Session } from '../sessions/session.ts';
 import { pageOf } from '../http/list-page.ts';
-import { handOver } from '../sessions/operations.ts';
 
 /** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
 export function browserPoolHandlers({

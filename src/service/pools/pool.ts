@@ -9,7 +9,6 @@ import type { PoolConfig } from './pool-config.ts';
 import type { LeaseTerms } from '../sessions/lease.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import { openStartPage } from './start-page.ts';
 import { waitReason, type MachineCounts } from './wait-reason.ts';
 
 export type PoolSurroundings = {
@@ -153,7 +152,7 @@ export class Pool {
       const waited = this.#surroundings.clock.now() - startedAt;
       return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) }, since ?? startedAt);
     }
-    if (session && lease.startUrl) await openStartPage(session, lease.startUrl, this.#surroundings.clock);
+    if (session && lease.startUrl) await session.openStartPage(lease.startUrl);
     if (session && signal.aborted) this.takeBack(session);
     return signal.aborted ? undefined : session;
   }
@@ -282,7 +281,7 @@ export class Pool {
     let session: Session | undefined;
     try {
       session = await this.#surroundings.createSession(this.#config, launch.signal);
-      if (session.settings.startUrl) await openStartPage(session, session.settings.startUrl, this.#surroundings.clock);
+      if (session.settings.startUrl) await session.openStartPage(session.settings.startUrl);
       if (launch.signal.aborted) return await session.end();
       this.#starting.delete(launch);
       this.#pause.end();

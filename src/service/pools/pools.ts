@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
 import { limitReached, OperationError } from '../../contract/errors.ts';
+import { isRunning } from '../process/children/is-running.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { ServiceEvents } from '../process/service-events.ts';
@@ -8,7 +9,6 @@ import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } f
 import { Fill } from './fill.ts';
 import { Pool } from './pool.ts';
 import type { PoolRecord, PoolRecords } from './pools-table.ts';
-import { SharedSizes } from './shared-sizes.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -227,5 +227,23 @@ export class Pools {
       'conflict',
       `a pool named ${name} exists already: choose another name, or update that one`,
     );
+  }
+}
+
+/** Adds up the browsers that several test runs need from one pool, so that no run waits for another. */
+class SharedSizes {
+  readonly #needs = new WeakMap<Pool, Map<number, number>>();
+
+  /**
+   * Records that a process needs `count` browsers. Returns a pool size that is enough for all running processes. It also
+   * covers browsers that a killed process still holds.
+   */
+  sizeFor(pool: Pool, pid: number, count: number): number {
+    const needs = this.#needs.get(pool) ?? new Map<number, number>();
+    this.#needs.set(pool, needs);
+    needs.set(pid, count);
+    for (const other of needs.keys()) if (!isRunning(other)) needs.delete(other);
+    const sum = [...needs.values()].reduce((total, need) => total + need, 0);
+    return pool.acquiredCount < sum ? sum : pool.acquiredCount + count;
   }
 }

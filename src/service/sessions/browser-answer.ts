@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { BrowserSession } from '../../contract/browsers.ts';
 import type { Session } from './session.ts';
 import type { Clock } from '../process/clock.ts';
@@ -54,9 +55,21 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
   };
 }
 
-function telemetryAnswer({ lease: { telemetry } }: Session): BrowserSession['telemetry'] {
-  if (telemetry.length === 0) return null;
-  return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
+/**
+ * Watches the caller that gets a started or leased session. Calls `takeBack` if the caller hangs up before it gets the
+ * answer. Resolves when the answer can be sent.
+ */
+export async function handOver(session: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
+  const { lease } = session;
+  // The event loop must read from the socket again to see that a caller hung up right after its request.
+  await setImmediate();
+  await setImmediate();
+  // The signal may also abort right after the answer. Then another caller may have the session already, with another lease.
+  const takeOwnBack = () => {
+    if (session.alive && session.lease === lease) takeBack();
+  };
+  if (signal.aborted) takeOwnBack();
+  else signal.addEventListener('abort', takeOwnBack, { once: true });
 }
 
 /** A link to the live view of a session. It works for a day, as long as the API key with this id is valid. */
@@ -71,4 +84,9 @@ export function liveViewUrl(
 ): string {
   const token = linkToken(liveViewToken, { apiKeyId, now: clock.now(), lifeMs: liveViewLifeMs, isReadOnly });
   return `${origin}/browser/live?jwt=${token}`;
+}
+
+function telemetryAnswer({ lease: { telemetry } }: Session): BrowserSession['telemetry'] {
+  if (telemetry.length === 0) return null;
+  return { browser: Object.fromEntries(telemetry.map((category) => [category, { enabled: true }])) };
 }

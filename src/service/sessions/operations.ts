@@ -11,10 +11,9 @@ import {
 } from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
-import { browserAnswer } from './browser-answer.ts';
+import { browserAnswer, handOver } from './browser-answer.ts';
 import type { Sessions } from './sessions.ts';
 import { pageOf } from '../http/list-page.ts';
-import { setImmediate } from 'node:timers/promises';
 
 type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
@@ -142,21 +141,4 @@ function mentions({ id, lease: { name, pool }, profile, settings }: Session, tex
   return [id, name, pool?.name, profile?.id, profile?.name, settings.proxy?.id].some((field) =>
     field?.toLowerCase().includes(lower),
   );
-}
-
-/**
- * Watches the caller that gets a started or leased session. Calls `takeBack` if the caller hangs up before it gets the
- * answer. Resolves when the answer can be sent.
- */
-export async function handOver(session: Session, signal: AbortSignal, takeBack: () => void): Promise<void> {
-  const { lease } = session;
-  // The event loop must read from the socket again to see that a caller hung up right after its request.
-  await setImmediate();
-  await setImmediate();
-  // The signal may also abort right after the answer. Then another caller may have the session already, with another lease.
-  const takeOwnBack = () => {
-    if (session.alive && session.lease === lease) takeBack();
-  };
-  if (signal.aborted) takeOwnBack();
-  else signal.addEventListener('abort', takeOwnBack, { once: true });
 }

@@ -11,6 +11,9 @@ import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
 /** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
 const touchIntervalMs = 4000;
 
+/** How long the caller of a pool waits for the start page at most, in ms. */
+const startPageMs = 1000;
+
 /** Settings of a session's browser, and its project. */
 export type SessionSettings = {
   projectId: string;
@@ -199,6 +202,18 @@ export abstract class Session {
 
   /** Opens a page in the default context. */
   abstract openPage(url: string): Promise<void>;
+
+  /** Opens a page, and waits for it up to 1 s. Ignores errors. */
+  async openStartPage(url: string): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const cancel = this.#clock.after(startPageMs, resolve);
+      const proceed = () => {
+        cancel();
+        resolve();
+      };
+      this.openPage(url).then(proceed, proceed);
+    });
+  }
 
   /** Opens a CDP connection for the service itself. It closes with the session. */
   abstract openCdp(): Promise<OpenCdp>;

@@ -3,8 +3,7 @@ import type { Profile } from '../../contract/profiles.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
-import type { Launcher } from './launcher.ts';
-import { canOverflow } from './overflow.ts';
+import { canOverflow, type Launcher } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
 /** The most browsers that may run at once. Infinity means no limit. */

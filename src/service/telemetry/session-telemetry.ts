@@ -1,7 +1,7 @@
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Clock } from '../process/clock.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
-import type { SessionNotice } from '../sessions/local/session-notice.ts';
+import type { SessionNotice } from '../sessions/local/session-clients.ts';
 import { BrowserCapture } from './browser-capture.ts';
 import { cut } from './cut.ts';
 import { TelemetryLog, type Capture } from './telemetry-log.ts';

@@ -1,3 +1,4 @@
+import type { ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
@@ -60,13 +61,40 @@ export async function toAnswer(
   return sendStreamed(context, status, (response as Octets).mediaType, bytes);
 }
 
+/**
+ * Answers a request that may wait long for its work. Thousands of requests may wait at the same time, so it keeps no
+ * object of the router in memory, and one promise only. `failed` makes the answer for an error.
+ */
+export function answerLate(
+  operation: Operation,
+  work: unknown,
+  { outgoing, failed }: { outgoing: ServerResponse; failed: (error: unknown) => Response },
+): void {
+  const succeed = (value: unknown) => {
+    let answer: Response;
+    try {
+      answer = plainAnswer(operation, value)!;
+    } catch (error) {
+      answer = failed(error);
+    }
+    return sendWhole(answer, outgoing);
+  };
+  void Promise.resolve(work).then(succeed, (error: unknown) => sendWhole(failed(error), outgoing));
+}
+
 /** A handler's result as an answer with JSON or without a body; `undefined` if it is another kind of answer. */
-export function plainAnswer(operation: Operation, value: unknown, waiting?: () => Claim): Response | undefined {
+function plainAnswer(operation: Operation, value: unknown, waiting?: () => Claim): Response | undefined {
   if (value instanceof WithStatus) return jsonAnswer(value.value, { status: value.status }, waiting);
   const [status, response] = responseFor(operation, value);
   if (response.kind === 'empty')
     return new Response(null, { status, headers: emptyHeaders[status] ?? { 'content-length': '0' } });
   return response.kind === 'json' ? jsonAnswer(value, { status }, waiting) : undefined;
+}
+
+async function sendWhole(answer: Response, outgoing: ServerResponse): Promise<void> {
+  const body = Buffer.from(await answer.arrayBuffer());
+  const length = body.length > 0 && { 'content-length': body.length };
+  outgoing.writeHead(answer.status, { ...Object.fromEntries(answer.headers), ...length }).end(body);
 }
 
 function jsonAnswer(value: unknown, init: { status: number; headers?: Headers }, waiting?: () => Claim): Response {

@@ -20,9 +20,8 @@ import { Screencasts } from '../screen/screencasts.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
-import { SessionClients } from './session-clients.ts';
+import { SessionClients, type SessionNotice } from './session-clients.ts';
 import { downloadDirectory } from './session-files.ts';
-import type { SessionNotice } from './session-notice.ts';
 import type { ChromiumOf, HomeParts, LaunchedChromium, SessionHome } from './session-home.ts';
 import { SessionProfile } from './session-profile.ts';
 

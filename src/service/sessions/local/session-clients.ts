@@ -3,7 +3,13 @@ import { CdpClient, type ClientSocket } from '../cdp/cdp-client.ts';
 import type { Inspected } from '../cdp/cdp-inspection.ts';
 import type { SessionBrowser } from './session-browser.ts';
 import { downloadDirectory } from './session-files.ts';
-import type { SessionNotice } from './session-notice.ts';
+
+/** Something that happened to a session, for its telemetry. */
+export type SessionNotice = {
+  category: 'connection' | 'control' | 'system' | 'monitor';
+  type: string;
+  data?: Record<string, unknown>;
+};
 
 /** The parts of a session that its clients use. */
 type Served = {
