@@ -25,96 +25,54 @@ import { logHandlers } from './files/log-operations.ts';
 import { curlHandler } from './curl/operations.ts';
 import type { Parts } from './parts.ts';
 
-/** Gives each operation of the contract its handler, and each handler the parts of the service that it needs. */
+/** Gives each operation of the contract its handler. */
 export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
-  const {
-    apiKeys,
-    apps,
-    auditLogs,
-    chromeStore,
-    clock,
-    connectionRecords,
-    connections,
-    credentials,
-    deployments,
-    events,
-    extensions,
-    invocations,
-    limits,
-    log,
-  } = parts;
-  const {
-    pools,
-    playwrightCode,
-    processes,
-    profileDirectories,
-    profiles,
-    projects,
-    providers,
-    proxies,
-    replays,
-    sessions,
-    surroundingsOf,
-    vaults,
-    watches,
-  } = parts;
+  const { apps, clock, connectionRecords, pools, profiles, sessions } = parts;
   /** The resources that prevent a project's deletion while it has any of them. */
   const contents: Contents = {
     'browser sessions': (projectId) => sessions.countIn(projectId),
     'browser pools': (projectId) => pools.list(projectId).length,
     profiles: (projectId) => profiles.countOf(projectId),
-    proxies: (projectId) => proxies.countOf(projectId),
-    extensions: (projectId) => extensions.countOf(projectId),
-    credentials: (projectId) => credentials.countOf(projectId),
+    proxies: (projectId) => parts.proxies.countOf(projectId),
+    extensions: (projectId) => parts.extensions.countOf(projectId),
+    credentials: (projectId) => parts.credentials.countOf(projectId),
     'auth connections': (projectId) => connectionRecords.countOf(projectId),
-    deployments: (projectId) => deployments.countOf(projectId),
-    'API keys': (projectId) => apiKeys.countOf(projectId),
+    deployments: (projectId) => parts.deployments.countOf(projectId),
+    'API keys': (projectId) => parts.apiKeys.countOf(projectId),
   };
   return {
     browsers: {
-      ...browserHandlers({
-        sessions,
-        surroundingsOf,
-        refuseEndedInvocation: (id, projectId) => apps.invocations.refuseEnded(id, projectId),
-        clock,
-      }),
+      ...browserHandlers(parts, (id, projectId) => apps.invocations.refuseEnded(id, projectId)),
       logs: logHandlers(sessions),
-      telemetry: telemetryHandlers({ sessions, telemetries: parts.telemetries, clock }),
+      telemetry: telemetryHandlers(parts),
       curl: curlHandler(sessions, parts.ownPort),
-      loadExtensions: extensionLoader(extensions, sessions),
-      fs: fileHandlers({ sessions, watches }),
+      loadExtensions: extensionLoader(parts.extensions, sessions),
+      fs: fileHandlers(parts),
       computer: computerHandlers(sessions),
-      playwright: codeHandlers({ sessions, code: playwrightCode }),
-      process: processHandlers({ sessions, processes }),
-      replays: replayHandlers({ sessions, replays, clock }),
+      playwright: codeHandlers(parts),
+      process: processHandlers(parts),
+      replays: replayHandlers(parts),
     },
-    browserPools: browserPoolHandlers({ pools, clock, log, events }),
+    browserPools: browserPoolHandlers(parts),
     profiles: profileHandlers({
       store: profiles,
-      directories: profileDirectories,
+      directories: parts.profileDirectories,
       onRenamed: async (projectId, profile, before) => {
         sessions.profileRenamed(profile);
         if (before) await pools.profileRenamed(projectId, before, profile.name);
       },
     }),
-    projects: projectHandlers({ projects, limits, contents, limitsChanged: () => pools.limitsChanged() }),
-    organization: organizationHandlers(limits, {
-      limitsChanged: () => pools.limitsChanged(),
-      isDraining: () => sessions.draining !== undefined,
-    }),
-    apiKeys: apiKeyHandlers({ apiKeys, projects }),
-    auditLogs: auditLogHandlers(auditLogs),
-    deployments: deploymentHandlers({ apps, records: deployments, projects, clock }),
-    apps: appHandlers(deployments),
-    invocations: invocationHandlers({ apps, records: invocations, sessions, clock }),
-    credentials: credentialHandlers(credentials, clock),
-    credentialProviders: credentialProviderHandlers(providers, vaults),
-    auth: { connections: authConnectionHandlers({ connections, records: connectionRecords, clock }) },
-    proxies: proxyHandlers(proxies, clock),
-    extensions: extensionHandlers({
-      store: extensions,
-      chromeStore,
-      refuseInactive: (projectId) => projects.refuseInactive(projectId),
-    }),
+    projects: projectHandlers({ ...parts, contents }),
+    organization: organizationHandlers(parts.limits, pools, sessions),
+    apiKeys: apiKeyHandlers(parts),
+    auditLogs: auditLogHandlers(parts.auditLogs),
+    deployments: deploymentHandlers(parts),
+    apps: appHandlers(parts.deployments),
+    invocations: invocationHandlers(parts),
+    credentials: credentialHandlers(parts.credentials, clock),
+    credentialProviders: credentialProviderHandlers(parts.providers, parts.vaults),
+    auth: { connections: authConnectionHandlers(parts) },
+    proxies: proxyHandlers(parts.proxies, clock),
+    extensions: extensionHandlers(parts),
   };
 }

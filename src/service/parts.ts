@@ -9,7 +9,6 @@ import { chromeStore } from './extensions/chrome-store.ts';
 import { emptyClipboard } from './input/clipboard.ts';
 import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
-import type { VideoFormat } from './replays/video.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
@@ -55,31 +54,23 @@ import { ProfileStore } from './profiles/profiles.ts';
 import { ProjectStore } from './organization/projects.ts';
 import { ProxyStore } from './proxies/proxies.ts';
 import { Secrets } from './database/secrets.ts';
+import type { ServiceOptions } from './service-options.ts';
 
-/** The options of a service, with defaults filled in. */
-export type PartOptions = {
+/** The options of a service, and the directories and stores that are open already. */
+export type PartOptions = Omit<ServiceOptions, 'machines'> & {
   chromium: ChromiumSettings;
-  replayFormat: VideoFormat | undefined;
-  maxConcurrentSessions: number;
-  downloadQuota: number;
-  auditRetentionDays: number;
-  auditMaxMiB: number;
   directory: string;
   sessionsDirectory: string;
   /** The user ids for sessions and deployments. Without it, all run as the service's user. */
   users: SystemUsers | undefined;
-  /** Directories of further versions of playwright-core. */
-  playwrightCores: readonly string[];
   /** Whether the directory is kept after the service's end. */
   isKept: boolean;
   database: Database;
   apiKeys: ApiKeyStore;
   clock: Clock;
   log: Log;
-  /** The update server of the Chrome Web Store. Default: Google's. */
-  chromeStore?: string | undefined;
-  /** The machines that run the sessions of a control plane. Default: sessions run here. */
-  machines?: MachinesSettings | undefined;
+  /** The machines that run the sessions of a control plane. `undefined`: sessions run here. */
+  machines: MachinesSettings | undefined;
   /** The service's URL, once it listens. */
   url: () => string;
   /** The port on which it listens. */
@@ -95,7 +86,7 @@ export type Parts = Awaited<ReturnType<typeof openParts>>;
 export async function openParts(options: PartOptions) {
   const { directory, sessionsDirectory, isKept, database, apiKeys, clock, log } = options;
   const projects = new ProjectStore(database, clock);
-  const limits = new LimitStore(database, options.maxConcurrentSessions);
+  const limits = new LimitStore(database, options.maxConcurrentSessions ?? 1000);
   const profiles = new ProfileStore(database, clock);
   // A control plane saves profiles of sessions that it takes over. Its pools learn of that when they are open.
   const savedEarly = new Set<string>();
@@ -109,7 +100,7 @@ export async function openParts(options: PartOptions) {
   const isolation = new Isolation(options.users, sessionsDirectory);
   // A Playwright host (the process that serves `playwright_ws_url`) sends requests of its own. They would get around
   // the proxy that keeps Chromium from this machine's addresses.
-  const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores);
+  const playwrights = options.chromium.blockLoopback ? [] : installedPlaywrights(options.playwrightCores ?? []);
   const secrets = new Secrets(isKept ? join(directory, 'secrets-key') : undefined);
   const machines =
     options.machines &&
@@ -129,7 +120,7 @@ export async function openParts(options: PartOptions) {
       profiles: profileDirectories,
       extensions,
       chromium: options.chromium,
-      downloadQuota: options.downloadQuota,
+      downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
     });
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
@@ -240,8 +231,8 @@ export async function openParts(options: PartOptions) {
   }
   // Last, so that a failure of the steps above leaves neither a browser nor a timer that uses the database.
   const auditLogs = new AuditLogStore(database, clock, {
-    retentionDays: options.auditRetentionDays,
-    largestMiB: options.auditMaxMiB,
+    retentionDays: options.auditRetentionDays ?? 90,
+    largestMiB: options.auditMaxMiB ?? 1024,
   });
   pools.open();
   profileSaved = (profileId) => void pools.profileSaved(profileId);

@@ -2,19 +2,22 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
+import type { OperationTree } from '../contract/operation.ts';
 import { openSpans } from '../tracing/open-spans.ts';
+import type { Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
 import type { AuthConnections } from './logins/connections.ts';
 import { openDashboard } from './dashboard/open-dashboard.ts';
 import { flowEvents } from './logins/flow/flow-events.ts';
 import { endOrphans } from './chromium/orphans.ts';
+import type { forwarding } from './machines/control-plane.ts';
 import type { Replays } from './replays/replays.ts';
-import { Callers } from './organization/callers.ts';
 import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
-import { noLog, type Log } from './process/log.ts';
+import { noLog } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
 import { isLoopback } from './process/network/loopback.ts';
+import { withTraceHeaders } from './process/network/trace-headers.ts';
 import { ownVersion } from './process/own-version.ts';
 import {
   DataDirectoryInUseError,
@@ -27,23 +30,24 @@ import {
 import { everyStep, within } from './process/every-step.ts';
 import { refuseWindows } from './process/start/system.ts';
 import { Addresses } from './http/addresses.ts';
-import { createApp } from './http/app.ts';
-import { traced } from './traced.ts';
+import type { ApiKeyIdentity } from './http/handler.ts';
+import { createApp, type AppOptions, type Callers } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
-import { localOnly } from './sessions/in-session.ts';
+import { local, localOnly } from './sessions/in-session.ts';
 import { cdpRoute } from './sessions/cdp/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
 import { SocketRoutes } from './http/socket-route.ts';
+import type { TokenRequests } from './http/token-requests.ts';
 import { operationHandlers } from './operation-handlers.ts';
 import type { HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { liveViewRoute } from './live-view/live-view-sockets.ts';
 import { noteCall } from './telemetry/note-call.ts';
-import { tokenRequests } from './token-requests.ts';
 import { tunnelRoute } from './tunnel/tunnel-sockets.ts';
 import { createPages } from './views.ts';
 import type { ReplayView } from './replays/replay-view.ts';
 import { openParts, type Parts } from './parts.ts';
+import type { ServiceOptions } from './service-options.ts';
 import { formerSessionsDirectory, makeSessionsDirectory } from './process/start/sessions-directory.ts';
 import { removeTree } from './process/trees/remove-tree.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from './process/children/system-users.ts';
@@ -51,89 +55,7 @@ import { ApiKeyStore } from './organization/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from './database/database.ts';
 
 export { DataDirectoryInUseError, type ServiceRecord } from './process/start/data-directory.ts';
-
-// Types are written out: each import would bring the declarations of all that its file uses into the package.
-export type ServiceOptions = {
-  /**
-   * The directory for pools, profiles and the API key. Only one service can use it at a time. Default: a temporary one,
-   * which the service deletes when it ends.
-   */
-  dataDirectory?: string;
-  /** The port on the loopback address; 0, the default, is any free one. */
-  port?: number;
-  /**
-   * The key that clients must send. Default: the key in the file `api-key` of the data directory. The service creates
-   * the file if it is missing.
-   */
-  apiKey?: string;
-  /** The path of Chromium (default: Playwright's own, else the system's), and whether it runs in its sandbox. */
-  chromium?: { executable?: string; sandbox?: boolean };
-  /**
-   * The user ids of browser sessions and deployments, one for each while it runs. No account of the machine may have
-   * one of them. Default: 20000 to 29999 if the service runs as root on Linux. `false`: all run as the service's user.
-   * Only root can use other ids.
-   */
-  sessionUids?: { first: number; last: number } | false;
-  /** The name or address to listen on. Default: 127.0.0.1. */
-  host?: string;
-  /**
-   * The URL by which other machines reach the service, such as `https://pool.example`. All URLs in answers begin with
-   * it. Default: the host that the caller used.
-   */
-  publicUrl?: string;
-  /**
-   * The PEM files of a certificate with its chain, and of its key: the service speaks https and wss. It reads them
-   * again when they change.
-   */
-  tls?: { cert: string; key: string };
-  /**
-   * Addresses and networks of proxies before the service, such as `10.0.0.0/8`. Their headers X-Forwarded-Proto,
-   * X-Forwarded-Host and X-Forwarded-For count. Default: none.
-   */
-  trustedProxies?: readonly string[];
-  /** Keeps pages and CDP clients from all addresses of the service's machine. Default: false. */
-  blockLoopback?: boolean;
-  /** Lets the service listen beyond the loopback address although sessions have no user ids of their own. */
-  allowSharedUser?: boolean;
-  /** The bearer token with which scrapers read `/metrics`, beside API keys of the organization. Default: none. */
-  metricsToken?: string;
-  /** Sends a span for each traced request to `OTEL_EXPORTER_OTLP_ENDPOINT`. Default: false. */
-  traces?: boolean;
-  /** The format of replays. Default: H.264 in MP4 if Chromium can encode it, else VP9 or VP8 in WebM. */
-  replayFormat?: 'h264' | 'vp9' | 'vp8';
-  /** @internal Receives the events of the service. Default: nobody. */
-  log?: Log;
-  /** @internal The clock of the service; tests move it. */
-  clock?: Clock;
-  /** The most browsers that run at once in the organization, including those of pools. Default: 1000. */
-  maxConcurrentSessions?: number;
-  /**
-   * How many bytes the pages of one session, or of one lease, may download. The service cancels further downloads.
-   * Default: 4 GiB.
-   */
-  downloadQuota?: number;
-  /** The days for which audit records are kept; 0 turns them off. Default: 90. */
-  auditRetentionDays?: number;
-  /** The space for audit records, in MiB. Above it, the oldest ones are removed. Default: 1024. */
-  auditMaxMiB?: number;
-  /** Directories of further `playwright-core` versions, for clients of `playwright_ws_url` that use them. */
-  playwrightCores?: readonly string[];
-  /** The machines that run the sessions. Default: this one. */
-  machines?: {
-    /** `dns://NAME:PORT` for all addresses behind a name, or the URLs of services. */
-    from: string | readonly string[];
-    /** The API key of the machines. Default: this service's own. */
-    apiKey?: string;
-    /** Hands out the machines' own URLs of sessions. Clients must reach the machines. Default: false. */
-    directSessions?: boolean;
-    /** A service for sessions that have no free slot on a machine; may be the hosted one. */
-    overflow?: { url: string; apiKey: string; maxSessions?: number };
-  };
-  /** @internal The update server of the Chrome Web Store. Default: Google's. */
-  chromeStore?: string;
-  /** The largest request body in bytes. Default: 10 MiB for JSON, no limit for files. */
-  bodyLimit?: number;
-};
+export type { ServiceOptions } from './service-options.ts';
 
 /** @internal Options of a service that other processes join. */
 export type SharedOptions = {
@@ -206,6 +128,7 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
     let url = '';
     let ownPort = 0;
     const parts = await openParts({
+      ...options,
       directory,
       sessionsDirectory,
       users,
@@ -215,13 +138,6 @@ export async function startService(options: ServiceOptions = {}, shared?: Shared
       clock,
       log,
       chromium: { ...options.chromium, ...(options.blockLoopback && { blockLoopback: true }) },
-      replayFormat: options.replayFormat,
-      maxConcurrentSessions: options.maxConcurrentSessions ?? 1000,
-      downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
-      auditRetentionDays: options.auditRetentionDays ?? 90,
-      auditMaxMiB: options.auditMaxMiB ?? 1024,
-      chromeStore: options.chromeStore,
-      playwrightCores: options.playwrightCores ?? [],
       machines: options.machines && { apiKey, ...options.machines },
       url: () => url,
       ownPort: () => ownPort,
@@ -288,7 +204,10 @@ async function serve(
   const byToken = (token: string) => sessions.byToken(token);
   const control = parts.machines && (await import('./machines/control-plane.ts'));
   const forwarding = control?.forwarding({ sessions, byToken, byLiveViewToken: liveView, clock, events, tunnelBytes });
-  const callers = new Callers(apiKeys, projects, connections.handoffs);
+  const callers: Callers = {
+    identify: (token) => apiKeys.find(token) ?? keyOfLogin(parts, token),
+    projectOf: (apiKey, chosen) => projects.projectOf(apiKey, chosen),
+  };
   const dashboard = openDashboard({ ...parts, callers, addresses, version: ownVersion(), pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
@@ -392,4 +311,46 @@ function hostedLogin(
 async function openapi(): Promise<unknown> {
   const { openapi } = await import('../contract/openapi.ts');
   return openapi(contract, { title: 'playwright-pool', version: ownVersion() });
+}
+
+/** The token of a login flow works for two operations, as long as the API key that started the flow is valid. */
+function keyOfLogin({ apiKeys, connections }: Parts, token: string): ApiKeyIdentity | undefined {
+  const handoff = connections.handoffs.find(token);
+  const apiKey = handoff && apiKeys.findById(handoff.apiKeyId);
+  if (!apiKey) return undefined;
+  const path = `/auth/connections/${handoff.connectionId}`;
+  return { ...apiKey, projectId: handoff.projectId, only: [`GET ${path}`, `POST ${path}/submit`] };
+}
+
+/**
+ * Answers requests below a session's `base_url`. They have no API key, but the session's token in the query (`jwt`). If
+ * the session runs on another machine, which this service controls, the request is forwarded to that machine.
+ */
+function tokenRequests(
+  { sessions, ownPort }: Parts,
+  forwarded: ReturnType<typeof forwarding> | undefined,
+): TokenRequests {
+  return {
+    find: (token) => {
+      const session = sessions.byToken(token);
+      return session && { id: session.id, projectId: session.settings.projectId };
+    },
+    raw: ({ id, projectId }, exchange) =>
+      sessions.use(projectId, id, async (session) => {
+        if (forwarded && !localOnly(session)) return await forwarded.raw(session, exchange);
+        const { curlRaw } = await import('./curl/raw-endpoint.ts');
+        await curlRaw(local(session), exchange, { ownPort: ownPort(), signal: exchange.signal });
+      }),
+  };
+}
+
+/**
+ * Runs each request in an OpenTelemetry span, if tracing is on. Requests that the service sends meanwhile to other
+ * machines name this span as their parent. Without tracing, they name the caller's span.
+ */
+function traced(spans: Promise<Spans> | undefined): NonNullable<AppOptions<OperationTree>['span']> {
+  return async (name, parent, act) => {
+    if (!spans) return await withTraceHeaders({ traceparent: parent }, act);
+    return await (await spans).run({ name, parent }, (headers) => withTraceHeaders(headers, act));
+  };
 }

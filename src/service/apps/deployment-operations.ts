@@ -31,10 +31,15 @@ const reservedVariables: ReadonlySet<string> = new Set([
   'PLAYWRIGHT_POOL_BASE_URL',
 ]);
 
-type Dependencies = { apps: Apps; records: DeploymentRecords; projects: ProjectStore; clock: Clock };
+type Dependencies = { apps: Apps; deployments: DeploymentRecords; projects: ProjectStore; clock: Clock };
 
 /** Handles the operations that create, list, delete and follow deployments of apps. */
-export function deploymentHandlers({ apps, records, projects, clock }: Dependencies): HandlerTree<typeof operations> {
+export function deploymentHandlers({
+  apps,
+  deployments: records,
+  projects,
+  clock,
+}: Dependencies): HandlerTree<typeof operations> {
   const { deployments } = apps;
   return {
     async create({ body, caller, signal }) {

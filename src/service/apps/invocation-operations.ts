@@ -13,13 +13,18 @@ import { browserAnswer } from '../sessions/browser-answer.ts';
 
 const invocationAnswer = answerOf(invocation, invocationsTable);
 
-type Dependencies = { apps: Apps; records: InvocationRecords; sessions: Sessions; clock: Clock };
+type Dependencies = { apps: Apps; invocations: InvocationRecords; sessions: Sessions; clock: Clock };
 
 /** The timeout of an invocation whose caller waits for the result, in seconds. */
 const syncTimeoutSeconds = 100;
 
 /** Handles the operations that start, list, end and follow invocations: runs of an app's actions. */
-export function invocationHandlers({ apps, records, sessions, clock }: Dependencies): HandlerTree<typeof operations> {
+export function invocationHandlers({
+  apps,
+  invocations: records,
+  sessions,
+  clock,
+}: Dependencies): HandlerTree<typeof operations> {
   const { deployments, invocations } = apps;
   return {
     async create({ body, caller, signal }) {

@@ -9,7 +9,7 @@ import { sendEvents } from '../http/answers/event-answer.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import { readJson } from '../http/requests/request.ts';
 import type { ApiKeyStore } from '../organization/api-keys.ts';
-import type { Callers } from '../organization/callers.ts';
+import type { Callers } from '../http/app.ts';
 import type { Clock } from '../process/clock.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { localOnly } from '../sessions/in-session.ts';

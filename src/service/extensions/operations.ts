@@ -10,18 +10,18 @@ import { receiveArchive } from './unpack.ts';
 const answer = answerOf(extension, extensionsTable);
 
 type Dependencies = {
-  store: ExtensionStore;
+  extensions: ExtensionStore;
   /** The address of the Chrome Web Store's update server. */
   chromeStore: string;
-  /** Throws if the project was deleted while an upload arrived. */
-  refuseInactive: (projectId: string) => void;
+  /** `refuseInactive` throws if the project was deleted while an upload arrived. */
+  projects: { refuseInactive(projectId: string): void };
 };
 
 /** Handles the operations that upload, list, download and delete extensions of Chromium. */
 export function extensionHandlers({
-  store,
+  extensions: store,
   chromeStore,
-  refuseInactive,
+  projects,
 }: Dependencies): HandlerTree<typeof operations> {
   return {
     async upload({ body, caller, signal }) {
@@ -29,7 +29,7 @@ export function extensionHandlers({
         caller.projectId,
         async (upload) => {
           const { file, name } = await body.receive((part) => receiveArchive(upload, part));
-          refuseInactive(caller.projectId);
+          projects.refuseInactive(caller.projectId);
           return { archive: file, name };
         },
         signal,

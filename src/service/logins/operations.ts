@@ -14,10 +14,14 @@ import type { Clock } from '../process/clock.ts';
 import { type Caller, WithStatus, type HandlerTree } from '../http/handler.ts';
 import type { ConnectionRecords } from './connection-records.ts';
 
-type Dependencies = { connections: AuthConnections; records: ConnectionRecords; clock: Clock };
+type Dependencies = { connections: AuthConnections; connectionRecords: ConnectionRecords; clock: Clock };
 
 /** Handles the operations on auth connections: manage them, start and follow logins, and answer a site's questions. */
-export function authConnectionHandlers({ connections, records, clock }: Dependencies): HandlerTree<typeof operations> {
+export function authConnectionHandlers({
+  connections,
+  connectionRecords: records,
+  clock,
+}: Dependencies): HandlerTree<typeof operations> {
   return {
     create({ body, caller, origin }) {
       refuseTelemetry(body);

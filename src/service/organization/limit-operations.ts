@@ -2,16 +2,19 @@ import type { organization, OrganizationLimits } from '../../contract/organizati
 import { invalidField } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { LimitStore } from './limits.ts';
+import type { Pools } from '../pools/pools.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 
 /** The handlers of the operations that read and change the organization's limits. */
 export function organizationHandlers(
   limits: LimitStore,
-  { limitsChanged, isDraining }: { limitsChanged: () => void; isDraining: () => boolean },
+  pools: Pools,
+  sessions: Sessions,
 ): HandlerTree<typeof organization> {
   const show = (): OrganizationLimits => ({
     max_concurrent_sessions: limits.maxConcurrentSessions,
     default_project_max_concurrent_sessions: limits.defaultMaxConcurrentSessions,
-    ...(isDraining() && { draining: true }),
+    ...(sessions.draining && { draining: true }),
   });
   return {
     limits: {
@@ -22,7 +25,7 @@ export function organizationHandlers(
           throw invalidField('default_project_max_concurrent_sessions', problem);
         }
         limits.changeDefault(cap);
-        limitsChanged();
+        pools.limitsChanged();
         return show();
       },
     },

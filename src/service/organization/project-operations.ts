@@ -3,6 +3,7 @@ import type { Project, projects as operations } from '../../contract/projects.ts
 import type { Caller, HandlerTree } from '../http/handler.ts';
 import type { LimitStore } from './limits.ts';
 import type { ProjectStore } from './projects.ts';
+import type { Pools } from '../pools/pools.ts';
 
 /** Functions that count a project's resources, by the resource's name in messages. */
 export type Contents = { [kind: string]: (projectId: string) => number };
@@ -12,12 +13,12 @@ export function projectHandlers({
   projects,
   limits,
   contents,
-  limitsChanged,
+  pools,
 }: {
   projects: ProjectStore;
   limits: LimitStore;
   contents: Contents;
-  limitsChanged: () => void;
+  pools: Pools;
 }): HandlerTree<typeof operations> {
   return {
     create: ({ body }) => projects.create(body),
@@ -39,7 +40,7 @@ export function projectHandlers({
       retrieve: ({ params, caller }) => limits.ofProject(visible(params.id, caller).id),
       update({ params, body }) {
         const changed = limits.update(byId(params.id).id, body);
-        limitsChanged();
+        pools.limitsChanged();
         return changed;
       },
     },

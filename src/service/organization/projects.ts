@@ -1,6 +1,7 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { BodyOutput, ListPage } from '../../contract/operation.ts';
 import { project, type Project, type projects } from '../../contract/projects.ts';
+import type { ApiKeyIdentity } from '../http/handler.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { answerOf } from '../database/answer-of.ts';
@@ -92,6 +93,21 @@ export class ProjectStore {
     this.#refuseLast(this.#byId(id), 'deleted');
     this.#rows.change({ id }, { deleted_at: this.#clock.now() });
     this.#active = undefined;
+  }
+
+  /** The project of a request: the key's, else the one that the caller chose by a header, else the default project. */
+  projectOf({ projectId }: ApiKeyIdentity, chosen: string | undefined): string {
+    if (projectId !== undefined && chosen !== undefined && chosen !== projectId) {
+      throw new OperationError(
+        'forbidden',
+        `the API key belongs to the project ${projectId}, but X-Kernel-Project-Id names ${chosen}: leave the header out`,
+      );
+    }
+    const id = projectId ?? chosen;
+    // The default project is always active.
+    if (id === undefined) return this.defaultId();
+    this.refuseInactive(id);
+    return id;
   }
 
   #activeIds(): Set<string> {

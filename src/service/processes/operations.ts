@@ -53,14 +53,14 @@ export function processHandlers({
 /** The handler of the operation that runs Playwright code in a session. */
 export function codeHandlers({
   sessions,
-  code,
+  playwrightCode,
 }: {
   sessions: Sessions;
-  code: PlaywrightCode;
+  playwrightCode: PlaywrightCode;
 }): HandlerTree<typeof playwright> {
   return {
     execute: ({ body, signal, waiting, ...request }) =>
-      inSession(sessions, request, (session) => code.execute(session, body, { signal, waiting: waiting() })),
+      inSession(sessions, request, (session) => playwrightCode.execute(session, body, { signal, waiting: waiting() })),
   };
 }
 

@@ -17,19 +17,18 @@ import { pageOf } from '../http/list-page.ts';
 
 type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
-/** The handlers of the operations that start, find, change and end browser sessions. */
-export function browserHandlers({
-  sessions,
-  surroundingsOf,
-  refuseEndedInvocation,
-  clock,
-}: {
-  sessions: Sessions;
-  surroundingsOf: (projectId: string) => Surroundings;
-  /** Throws for an invocation that has ended or belongs to another project. */
-  refuseEndedInvocation: (invocationId: string, projectId: string) => void;
-  clock: Clock;
-}): HandlerTree<BrowserOperations> {
+/**
+ * The handlers of the operations that start, find, change and end browser sessions. `refuseEndedInvocation` throws for an
+ * invocation that has ended or belongs to another project.
+ */
+export function browserHandlers(
+  {
+    sessions,
+    surroundingsOf,
+    clock,
+  }: { sessions: Sessions; surroundingsOf: (projectId: string) => Surroundings; clock: Clock },
+  refuseEndedInvocation: (invocationId: string, projectId: string) => void,
+): HandlerTree<BrowserOperations> {
   return {
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
