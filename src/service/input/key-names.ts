@@ -1,4 +1,5 @@
 import { OperationError } from '../../contract/errors.ts';
+import { nearestName } from '../process/nearest-name.ts';
 import { keyOfCharacter, namedKeys, type Key } from './keyboard.ts';
 
 /**
@@ -13,7 +14,7 @@ export function keysOf(combination: string): Key[] {
     if (key !== undefined) return key;
     throw new OperationError(
       'bad_request',
-      `there is no key ${JSON.stringify(name)}; the nearest one is ${JSON.stringify(nearest(name))}`,
+      `there is no key ${JSON.stringify(name)}; the nearest one is ${JSON.stringify(nearestName(name, byName.keys()))}`,
     );
   });
 }
@@ -26,26 +27,4 @@ function foreignKey(name: string): Key | undefined {
   return Array.from(name).length === 1 && name > '\x7f'
     ? { key: name, code: '', keyCode: 0, location: 0, text: name }
     : undefined;
-}
-
-/** The known name with the fewest edits from `name`. */
-function nearest(name: string): string {
-  const distances = Array.from(byName.keys(), (known) => ({
-    known,
-    distance: distance(name.toLowerCase(), known.toLowerCase()),
-  }));
-  return distances.reduce((best, next) => (next.distance < best.distance ? next : best)).known;
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1));
-    }
-    row = next;
-  }
-  return row.at(-1)!;
 }

@@ -4,6 +4,7 @@ import { limitReached, OperationError } from '../../contract/errors.ts';
 import { isRunning } from '../process/children/is-running.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import { nearestName } from '../process/nearest-name.ts';
 import { ServiceEvents } from '../process/service-events.ts';
 import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Fill } from './fill.ts';
@@ -84,9 +85,17 @@ export class Pools {
   find(projectId: string, idOrName: string): Pool {
     const pools = this.#ofProject(projectId);
     const pool = pools.find(({ id }) => id === idOrName) ?? pools.find(({ name }) => name === idOrName);
-    if (!pool)
-      throw new OperationError('not_found', `no pool ${JSON.stringify(idOrName)} exists: create it, or check the name`);
-    return pool;
+    if (pool) return pool;
+    // Comparing takes time that grows with the length of the name.
+    const nearest = nearestName(
+      idOrName.slice(0, 255),
+      pools.map((other) => other.name ?? other.id),
+    );
+    const problem = `no pool ${JSON.stringify(idOrName)} exists: create it, or check the name`;
+    throw new OperationError(
+      'not_found',
+      nearest === undefined ? problem : `${problem}. The nearest one is ${nearest}`,
+    );
   }
 
   /** Resolves when the discarded browsers have ended. Throws like `find` and `create`. */
