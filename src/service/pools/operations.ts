@@ -1,13 +1,12 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
-import type { Pool } from './pool.ts';
+import { acquire } from './acquire.ts';
 import type { Pools } from './pools.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
-import type { AcquireOutcome, ServiceEvents } from '../process/service-events.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { browserAnswer, handOver } from '../sessions/browser-answer.ts';
-import type { Session } from '../sessions/session.ts';
 import { pageOf } from '../http/list-page.ts';
 
 /** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
@@ -22,9 +21,6 @@ export function browserPoolHandlers({
   log: Log;
   events: ServiceEvents;
 }): HandlerTree<typeof browserPools> {
-  const note = (pool: Pool, outcome: AcquireOutcome, askedAt: number) =>
-    events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - askedAt) / 1000 });
-
   return {
     create({ body, caller }) {
       const pool = pools.create(caller.projectId, body);
@@ -56,20 +52,13 @@ export function browserPoolHandlers({
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
-      let session: Session | undefined;
-      try {
-        session = await pool.acquire({
-          timeoutMs: secondsToWait(body.acquire_timeout_seconds) * 1000,
-          signal,
-          ...(body.name && { name: body.name }),
-          ...(body.tags && { tags: body.tags }),
-          ...(body.start_url && { startUrl: body.start_url }),
-        });
-      } catch (error) {
-        note(pool, 'failed', askedAt);
-        throw error;
-      }
-      note(pool, session ? 'leased' : signal.aborted ? 'left' : 'timeout', askedAt);
+      const terms = {
+        ...(body.name && { name: body.name }),
+        ...(body.tags && { tags: body.tags }),
+        ...(body.start_url && { startUrl: body.start_url }),
+      };
+      const timeoutMs = secondsToWait(body.acquire_timeout_seconds) * 1000;
+      const session = await acquire(pool, { ...terms, timeoutMs, signal }, { clock, events });
       if (!session) return undefined;
       const categories = requestedCategories(body.telemetry, session.lease.telemetry);
       try {
@@ -78,8 +67,7 @@ export function browserPoolHandlers({
         pool.takeBack(session);
         throw error;
       }
-      const leased = session;
-      await handOver(leased, signal, () => pool.takeBack(leased));
+      await handOver(session, signal, () => pool.takeBack(session));
       const lease = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
       log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });
       return browserAnswer(session, { origin, caller }, clock);
