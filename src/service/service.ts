@@ -6,12 +6,9 @@ import type { OperationTree } from '../contract/operation.ts';
 import { openSpans } from '../tracing/open-spans.ts';
 import type { Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
-import type { AuthConnections } from './logins/connections.ts';
 import { openDashboard } from './dashboard/open-dashboard.ts';
-import { flowEvents } from './logins/flow/flow-events.ts';
 import { endOrphans } from './chromium/orphans.ts';
 import type { forwarding } from './machines/control-plane.ts';
-import type { Replays } from './replays/replays.ts';
 import { systemClock, type Clock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
 import { noLog } from './process/log.ts';
@@ -34,18 +31,18 @@ import type { ApiKeyIdentity } from './http/handler.ts';
 import { createApp, type AppOptions, type Callers } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
 import { local, localOnly } from './sessions/in-session.ts';
+import { connectPaths } from './connect/connect-paths.ts';
+import { connectViews } from './connect/connect-views.ts';
 import { cdpRoute } from './sessions/cdp/cdp-proxy.ts';
 import { listen, type HttpServer } from './http/server.ts';
 import { SocketRoutes } from './http/socket-route.ts';
 import type { TokenRequests } from './http/token-requests.ts';
 import { operationHandlers } from './operation-handlers.ts';
-import type { HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { liveViewRoute } from './live-view/live-view-sockets.ts';
 import { noteCall } from './telemetry/note-call.ts';
 import { tunnelRoute } from './tunnel/tunnel-sockets.ts';
-import { createPages } from './views.ts';
-import type { ReplayView } from './replays/replay-view.ts';
+import { createPages, hostedLogin, replayView } from './views.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { ServiceOptions } from './service-options.ts';
 import { formerSessionsDirectory, makeSessionsDirectory } from './process/start/sessions-directory.ts';
@@ -235,20 +232,21 @@ async function serve(
       addresses,
     })
       .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => apiKeys.find(token) }))
+      .route('/', connectViews(addresses))
       .route('/', dashboard.pages),
     span: (spans ?? parts.machines) && traced(spans),
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });
   const localByToken = (token: string) => localOnly(byToken(token));
-  const routes =
-    forwarding?.routes ??
-    new SocketRoutes({
-      '/browser/cdp': cdpRoute({ find: localByToken, clock, events }),
-      '/browser/playwright': playwrightEndpoint.route,
-      '/browser/tunnel': tunnelRoute({ find: localByToken, clock, bytes: tunnelBytes }),
-      '/browser/live/socket': liveViewRoute({ find: (token) => localOnly(liveView(token)), view: liveSession, clock }),
-    });
+  const sockets = forwarding?.routes ?? {
+    '/browser/cdp': cdpRoute({ find: localByToken, clock, events }),
+    '/browser/playwright': playwrightEndpoint.route,
+    '/browser/tunnel': tunnelRoute({ find: localByToken, clock, bytes: tunnelBytes }),
+    '/browser/live/socket': liveViewRoute({ find: (token) => localOnly(liveView(token)), view: liveSession, clock }),
+  };
+  const connect = { ...parts, callers, addresses, auditor, isEmbedded: shared !== undefined };
+  const routes = new SocketRoutes({ ...sockets, ...connectPaths(sockets, connect) });
   const server = await listen({
     fetch: app.fetch,
     port,
@@ -283,29 +281,6 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
     if (!(error instanceof DatabaseInUseError)) throw error;
     throw new DataDirectoryInUseError(dataDirectory, readServiceRecord(dataDirectory));
   }
-}
-
-function replayView(replays: Replays, id: string, token: string): ReplayView | undefined {
-  const record = replays.byToken(token);
-  return record?.id === id
-    ? { ...record, error: record.failure?.message, video: () => replays.video(record) }
-    : undefined;
-}
-
-function hostedLogin(
-  connections: AuthConnections,
-  token: string,
-  links: { apiKeyId: string; clock: Clock },
-): HostedLogin | undefined {
-  const found = connections.logins.byToken(token);
-  if (!found) return undefined;
-  const { id, projectId, domain, profileName } = found.record;
-  return {
-    domain,
-    profileName,
-    events: (origin, signal) => flowEvents(connections.logins.follow(id, signal), { origin, ...links }),
-    submit: (submission) => connections.submit(projectId, id, submission),
-  };
 }
 
 async function openapi(): Promise<unknown> {

@@ -101,7 +101,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
 /** The rooms of the service in the order of imports: each may import the rooms before it. */
 const serviceRooms =
   words(`process http database chromium sessions playwright input files processes curl telemetry replays live-view profiles
-  proxies extensions pools credentials logins organization audit apps tunnel machines metrics dashboard`);
+  proxies extensions pools credentials logins organization audit apps tunnel machines metrics dashboard connect`);
 
 /** The folders of rooms. They follow the rule of their room. */
 const foldersOf: Record<string, string[]> = {
@@ -132,6 +132,7 @@ for (const [index, room] of serviceRooms.entries()) {
       ...(room === 'machines' ? ['../../client/index.ts'] : []),
       ...(room === 'metrics' ? ['prom-client', 'hono'] : []),
       ...(room === 'dashboard' ? ['../../views/view-file.ts', 'hono', 'zod'] : []),
+      ...(room === 'connect' ? ['hono', 'zod'] : []),
     ],
     mayNot: [
       ...others.slice(index + 1),

@@ -14,6 +14,9 @@ export type AuditTrail = { add(record: ExportedAuditLog & { service: string }): 
 
 type Noted = { route: string; apiKey: ApiKeyIdentity | undefined };
 
+/** The answer to a request. Records keep only the values of the query parameters `names`. */
+export type Answered = Noted & { status: number; requestId: string; names: ReadonlySet<string> | undefined };
+
 type AuditedContext = Context<{ Bindings: HttpBindings; Variables: { apiKey: ApiKeyIdentity } }>;
 
 /** The longest texts, in characters. Anybody can send requests without a key, so their records are short. */
@@ -68,33 +71,44 @@ export class Auditor {
 
   /** Waits for the end of a request, and records it. */
   follow(incoming: IncomingMessage, outgoing: ServerResponse): void {
-    const { method = '', url = '', headers } = incoming;
-    const receivedAt = this.#clock.now();
-    // Read now, because a closed socket has no address.
-    const clientIp = this.#addresses.callerOf(incoming);
+    const { method = '' } = incoming;
+    const record = this.begin(incoming);
     outgoing.on('close', () => {
       const { route, apiKey } = this.#noted.get(outgoing)?.() ?? { route: '', apiKey: undefined };
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
       if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;
+      const status = isUndelivered(outgoing) ? 499 : outgoing.statusCode;
+      const names = this.#queryNames.get(`${method} ${route}`);
+      record({ route, apiKey, status, requestId: String(outgoing.getHeader('x-request-id')), names });
+    });
+  }
+
+  /** Call it when a request arrives. The returned function records the request: call it with the answer. */
+  begin(incoming: IncomingMessage): (answered: Answered) => void {
+    const { method = '', url = '', headers } = incoming;
+    const receivedAt = this.#clock.now();
+    // Read now, because a closed socket has no address.
+    const clientIp = this.#addresses.callerOf(incoming);
+    return ({ route, apiKey, status, requestId, names }) => {
       const withoutTokens = tokenRedaction(headers.authorization);
       const most = apiKey ? longest : longestWithoutKey;
       this.#trail.add({
-        event_id: String(outgoing.getHeader('x-request-id')),
+        event_id: requestId,
         service: /^\/(browser\/|dashboard\/|$)/.test(route) ? 'pages' : 'api',
         timestamp: new Date(receivedAt).toISOString(),
         auth_strategy: apiKey ? 'api_key' : '',
         user_id: apiKey?.id ?? '',
         email: apiKey?.email ?? '',
-        status: isUndelivered(outgoing) ? 499 : outgoing.statusCode,
+        status,
         method,
-        path: withoutTokens(recordedPath(url, this.#queryNames.get(`${method} ${route}`))).slice(0, most.path),
+        path: withoutTokens(recordedPath(route.endsWith('/{token}') ? route : url, names)).slice(0, most.path),
         route,
         domain: withoutTokens(headers.host ?? '').slice(0, most.domain),
         duration_ms: Math.max(0, this.#clock.now() - receivedAt),
         client_ip: clientIp,
         user_agent: withoutTokens(headers['user-agent'] ?? '').slice(0, most.userAgent),
       });
-    });
+    };
   }
 }
 
@@ -121,7 +135,7 @@ function routeOf(context: AuditedContext): string {
  * The URL's path and query. Keeps only the values of parameters that the operation knows, because others may be
  * secrets.
  */
-function recordedPath(url: string, names: Set<string> | undefined): string {
+function recordedPath(url: string, names: ReadonlySet<string> | undefined): string {
   const start = url.indexOf('?');
   if (start === -1) return url;
   const pairs = url

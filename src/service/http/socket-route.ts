@@ -5,18 +5,32 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { pingRegularly, refuse, refuseToken, WebSocketServer, type WebSocket } from './websockets.ts';
 
-/** A client that asks for a WebSocket. Its token belongs to a session. */
-export type Upgrade = {
+/** A client's request for a WebSocket. */
+export type SocketRequest = {
   readonly request: IncomingMessage;
   readonly socket: Duplex;
   /** The first bytes after the request. */
   readonly head: Buffer;
   readonly search: URLSearchParams;
+};
+
+/** The WebSockets at one path. */
+export type SocketPath = {
+  /** Answers a request for a WebSocket. */
+  upgrade(asked: SocketRequest): void;
+  /** Cuts all connections. */
+  close(): void;
+};
+
+/** A client that asks for a WebSocket. Its token belongs to a session. */
+export type Upgrade = SocketRequest & {
   readonly token: string;
   /** Whether the token still belongs to the session. */
   isAllowed: () => boolean;
   /** Completes the handshake, and calls `use` before it returns. `headers` are lines of the answer. */
   accept: (use: (client: WebSocket) => void, headers?: string[]) => void;
+  /** Call it when another service has completed the handshake. Returns lines for the answer. */
+  accepted: () => string[];
 };
 
 export type SocketRouteOptions<S> = {
@@ -32,7 +46,7 @@ export type SocketRouteOptions<S> = {
 };
 
 /** Serves the WebSockets of sessions at one path. */
-export class SocketRoute<S extends { touch(): void }> {
+export class SocketRoute<S extends { touch(): void }> implements SocketPath {
   readonly #options: SocketRouteOptions<S>;
   readonly #server;
   readonly #sockets = new Set<Duplex>();
@@ -47,15 +61,19 @@ export class SocketRoute<S extends { touch(): void }> {
     });
   }
 
-  upgrade(request: IncomingMessage, socket: Duplex, head: Buffer, search: URLSearchParams): void {
-    const token = bearerToken(request) ?? search.get('jwt') ?? '';
+  upgrade(asked: SocketRequest): void {
+    this.join(bearerToken(asked.request) ?? asked.search.get('jwt') ?? '', asked);
+  }
+
+  /** Serves a client with a session's token. Calls `accepted` at the handshake, which adds its lines to the answer. */
+  join(token: string, { request, socket, head, search }: SocketRequest, accepted: () => string[] = () => []): void {
     const session = this.#options.find(token);
     if (!session) return refuseToken(socket);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));
     const isAllowed = () => this.#options.find(token) === session;
     const accept: Upgrade['accept'] = (use, headers = []) => {
-      const addHeaders = (lines: string[]) => void lines.push(...headers);
+      const addHeaders = (lines: string[]) => void lines.push(...headers, ...accepted());
       this.#server.once('headers', addHeaders);
       this.#server.handleUpgrade(request, socket, head, (client) => {
         client.on('error', () => client.terminate());
@@ -68,7 +86,8 @@ export class SocketRoute<S extends { touch(): void }> {
       });
       this.#server.off('headers', addHeaders);
     };
-    const open = async () => this.#options.open(session, { request, socket, head, search, token, isAllowed, accept });
+    const upgrade = { request, socket, head, search, token, isAllowed, accept, accepted };
+    const open = async () => this.#options.open(session, upgrade);
     open().catch((error: Error) => {
       if (error instanceof OperationError && error.status < 500)
         refuse(socket, error.status, error.code, error.message);
@@ -84,10 +103,10 @@ export class SocketRoute<S extends { touch(): void }> {
 
 /** The WebSockets of a service by their paths. */
 export class SocketRoutes {
-  readonly #routes: ReadonlyMap<string, Pick<SocketRoute<{ touch(): void }>, 'upgrade' | 'close'>>;
+  readonly #paths: ReadonlyMap<string, SocketPath>;
 
-  constructor(routes: { [path: string]: Pick<SocketRoute<{ touch(): void }>, 'upgrade' | 'close'> }) {
-    this.#routes = new Map(Object.entries(routes));
+  constructor(paths: { [path: string]: SocketPath }) {
+    this.#paths = new Map(Object.entries(paths));
   }
 
   /** Gives an upgrade request to the route of its path. */
@@ -95,8 +114,8 @@ export class SocketRoutes {
     socket.on('error', () => socket.destroy());
     const base = 'http://service/';
     const { pathname, searchParams } = new URL(URL.canParse(request.url ?? '', base) ? (request.url ?? '') : '', base);
-    const route = this.#routes.get(pathname);
-    if (route) route.upgrade(request, socket, head, searchParams);
+    const path = this.#paths.get(pathname) ?? this.#paths.get(pathname.replace(/\/$/, ''));
+    if (path) path.upgrade({ request, socket, head, search: searchParams });
     else if (pathname === '/browser/webdriver/session')
       refuse(socket, 501, 'not_implemented', 'WebDriver is not offered: use cdp_ws_url');
     else refuse(socket, 404, 'not_found', `there is no WebSocket at ${pathname}`);
@@ -104,10 +123,11 @@ export class SocketRoutes {
 
   /** Cuts all connections. */
   close(): void {
-    for (const route of this.#routes.values()) route.close();
+    for (const path of this.#paths.values()) path.close();
   }
 }
 
-function bearerToken({ headers }: IncomingMessage): string | undefined {
+/** The token of the header `Authorization`. */
+export function bearerToken({ headers }: IncomingMessage): string | undefined {
   return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }

@@ -28,11 +28,23 @@ export function refuseToken(socket: Duplex): void {
 }
 
 /** Answers a request on a raw socket with an error, for example an upgrade, and ends the connection. */
-export function refuse(socket: Duplex, status: number, code: string, message: string): void {
+export function refuse(
+  socket: Duplex,
+  status: number,
+  code: string,
+  message: string,
+  { requestId = randomUUID(), headers = {} }: { requestId?: string; headers?: Record<string, string> } = {},
+): void {
   const body = JSON.stringify({ code, message } satisfies ErrorObject);
-  socket.end(
-    `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\nConnection: close\r\nX-Request-Id: ${randomUUID()}\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
-  );
+  const lines = [
+    `HTTP/1.1 ${status} ${STATUS_CODES[status]}`,
+    'Connection: close',
+    `X-Request-Id: ${requestId}`,
+    'Content-Type: application/json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
+  ];
+  socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
 }
 
 /**

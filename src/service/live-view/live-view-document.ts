@@ -1,8 +1,25 @@
 import type { Context } from 'hono';
 import { html } from 'hono/html';
 import { answerDocument, notice, ownDocument } from '../http/document.ts';
+import type { Clock } from '../process/clock.ts';
+import { liveViewUrl } from '../sessions/browser-answer.ts';
+import type { Session } from '../sessions/session.ts';
 import { viewFile } from '../../views/view-file.ts';
 import { isReadOnly } from './live-view-sockets.ts';
+
+/** A link to a live view has this path and its token. It has no `=`, at which Playwright cuts the values of its attachments. */
+export const shortLiveViewPath = '/browser/live/:token';
+
+/** Redirects the short link to the HTML page, which then answers wrong tokens. */
+export function openShortLink(context: Context): Response {
+  return context.redirect(`/browser/live?jwt=${encodeURIComponent(context.req.param('token') ?? '')}`);
+}
+
+/** The line of an answer's head from which Playwright Test attaches a link to the live view to its tests. */
+export function attachedLiveView(session: Session, link: { origin: string; apiKeyId: string; clock: Clock }): string {
+  const url = new URL(liveViewUrl(session, { ...link, isReadOnly: true }));
+  return `x-playwright-attachment: live view=${url.origin}${url.pathname}/${url.searchParams.get('jwt')}`;
+}
 
 /** Serves the HTML page of a live view (`browser_live_view_url`). */
 export function liveViewPage(

@@ -5,7 +5,7 @@ import type { Clock } from '../process/clock.ts';
 import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { Session } from '../sessions/session.ts';
-import { SocketRoute, SocketRoutes, type Upgrade } from '../http/socket-route.ts';
+import { SocketRoute, type Upgrade } from '../http/socket-route.ts';
 import { refuse, refuseToken } from '../http/websockets.ts';
 import { isReadOnly } from '../live-view/live-view-sockets.ts';
 import { MachineSession } from './machine-session.ts';
@@ -20,7 +20,7 @@ const linkNames = {
 
 const liveViewPath = '/browser/live/socket';
 
-type SocketPath = keyof typeof linkNames;
+type LinkedPath = keyof typeof linkNames;
 
 /** A connection stays open for this time after its session ended, in ms, so that the machine can close it with a reason. */
 const letGoMs = 3000;
@@ -39,11 +39,11 @@ export type ForwardingOptions = {
 };
 
 /** Forwards the WebSockets of sessions to their machines. Passes bytes on and doesn't parse them. */
-export function forwardedRoutes(options: ForwardingOptions): SocketRoutes {
-  const routeOf = (path: SocketPath) => {
+export function forwardedRoutes(options: ForwardingOptions): Record<LinkedPath, SocketRoute<MachineSession>> {
+  const routeOf = (path: LinkedPath) => {
     const find = path === liveViewPath ? options.byLiveViewToken : options.byToken;
     const { clock } = options;
-    return new SocketRoute({
+    return new SocketRoute<MachineSession>({
       clock,
       socket: {},
       find: (token) => {
@@ -53,18 +53,22 @@ export function forwardedRoutes(options: ForwardingOptions): SocketRoutes {
       open: (session, upgrade) => new ForwardedSocket(options, session, path, upgrade).open(),
     });
   };
-  const paths = Object.keys(linkNames) as SocketPath[];
-  return new SocketRoutes(Object.fromEntries(paths.map((path) => [path, routeOf(path)])));
+  return {
+    '/browser/cdp': routeOf('/browser/cdp'),
+    '/browser/playwright': routeOf('/browser/playwright'),
+    '/browser/tunnel': routeOf('/browser/tunnel'),
+    '/browser/live/socket': routeOf('/browser/live/socket'),
+  };
 }
 
 /** A client's connection to the machine of its session. */
 class ForwardedSocket {
   readonly #options: ForwardingOptions;
   readonly #session: MachineSession;
-  readonly #path: SocketPath;
+  readonly #path: LinkedPath;
   readonly #upgrade: Upgrade;
 
-  constructor(options: ForwardingOptions, session: MachineSession, path: SocketPath, upgrade: Upgrade) {
+  constructor(options: ForwardingOptions, session: MachineSession, path: LinkedPath, upgrade: Upgrade) {
     this.#options = options;
     this.#session = session;
     this.#path = path;
@@ -73,7 +77,7 @@ class ForwardedSocket {
 
   open(): void {
     const [session, path] = [this.#session, this.#path];
-    const { request, socket, head, search, token, isAllowed } = this.#upgrade;
+    const { request, socket, head, search, token, isAllowed, accepted } = this.#upgrade;
     if (path === liveViewPath && isReadOnly(token, search)) search.set('readOnly', 'true');
     const link = session.links[linkNames[path]];
     if (link === undefined)
@@ -109,7 +113,7 @@ class ForwardedSocket {
         machine.destroy();
         return refuseToken(socket);
       }
-      socket.write(headOf(answer, {}));
+      socket.write(headOf(answer, {}, accepted()));
       if (first.length > 0) socket.write(first);
       if (head.length > 0) machine.write(head);
       if (path === '/browser/tunnel') this.#options.tunnelBytes.add(socket as Socket);
@@ -173,7 +177,11 @@ function headersFor({ headers }: IncomingMessage): http.OutgoingHttpHeaders {
   return others;
 }
 
-function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, changed: { connection?: string }): string {
+function headOf(
+  { statusCode, statusMessage, rawHeaders }: IncomingMessage,
+  changed: { connection?: string },
+  added: string[] = [],
+): string {
   const lines = [`HTTP/1.1 ${statusCode} ${statusMessage}`];
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]!;
@@ -181,5 +189,5 @@ function headOf({ statusCode, statusMessage, rawHeaders }: IncomingMessage, chan
     // Node has decoded the chunks, so the header would be wrong. The body ends with the connection instead.
     else if (name.toLowerCase() !== 'transfer-encoding') lines.push(`${name}: ${rawHeaders[index + 1]}`);
   }
-  return `${lines.join('\r\n')}\r\n\r\n`;
+  return `${[...lines, ...added].join('\r\n')}\r\n\r\n`;
 }

@@ -32,7 +32,8 @@ type Published = { endpoint: string; leave: () => void };
 /** Accepts the WebSockets of `playwright_ws_url`, whose clients speak Playwright's protocol, and connects them to hosts. */
 export class PlaywrightEndpoint {
   readonly route: SocketRoute<LocalSession>;
-  readonly #installed: readonly InstalledPlaywright[];
+  /** The Playwrights of this machine. */
+  readonly installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
   readonly #clock: Clock;
   readonly #events: ServiceEvents | undefined;
@@ -45,7 +46,7 @@ export class PlaywrightEndpoint {
     clock: Clock;
     events?: ServiceEvents;
   }) {
-    this.#installed = options.installed;
+    this.installed = options.installed;
     this.#hosts = options.hosts;
     this.#clock = options.clock;
     this.#events = options.events;
@@ -66,8 +67,9 @@ export class PlaywrightEndpoint {
   }
 
   async #connect(session: LocalSession, { request, socket, isAllowed, accept }: Upgrade): Promise<void> {
-    const playwright = this.#chosenBy(request.headers['user-agent']);
-    if (typeof playwright === 'string') return refuse(socket, 428, 'playwright_version', playwright);
+    const userAgent = request.headers['user-agent'];
+    const playwright = servedBy(this.installed, userAgent);
+    if (!playwright) return refuse(socket, 428, 'playwright_version', versionProblem(this.installed, userAgent)!);
     const started = this.#clock.now();
     const { lease } = session;
     const published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
@@ -122,23 +124,34 @@ export class PlaywrightEndpoint {
       throw error;
     }
   }
+}
 
-  /** The installed Playwright with the client's minor version, or a message if there is none. */
-  #chosenBy(userAgent = ''): InstalledPlaywright | string {
-    const version = /^Playwright\/(\S+)/.exec(userAgent)?.[1];
-    const minor = version === undefined ? undefined : minorOf(version);
-    const found = this.#installed.find((installed) => installed.minor === minor);
-    if (found) return found;
-    const offered = this.#installed.map((installed) => installed.version).join(' and ') || 'none';
-    const client =
-      version === undefined
-        ? 'the client does not name its version of Playwright'
-        : `the client is Playwright ${version}`;
-    return (
-      `${client}, and this service has ${offered}: both must have the same minor version. Install the same version of ` +
-      '@playwright/test on both sides, start the service with --playwright-core DIRECTORY for one more version, or use cdp_ws_url'
-    );
-  }
+/** The Playwright with the client's minor version. `undefined` if there is none. */
+function servedBy<T extends { version: string }>(offered: readonly T[], userAgent: string | undefined): T | undefined {
+  const version = versionOf(userAgent);
+  const minor = version === undefined ? undefined : minorOf(version);
+  return minor === undefined ? undefined : offered.find(({ version }) => minorOf(version) === minor);
+}
+
+/** Why no `offered` Playwright can serve a client with this header. `undefined` if one can. */
+export function versionProblem(
+  offered: readonly { version: string }[],
+  userAgent: string | undefined,
+): string | undefined {
+  if (servedBy(offered, userAgent)) return undefined;
+  const version = versionOf(userAgent);
+  const client =
+    version === undefined
+      ? 'the client does not name its version of Playwright'
+      : `the client is Playwright ${version}`;
+  return (
+    `${client}, and this service has ${offered.map(({ version }) => version).join(' and ') || 'none'}: both must have the same minor version. Install the same version of ` +
+    '@playwright/test on both sides, start the service with --playwright-core DIRECTORY for one more version, or use CDP'
+  );
+}
+
+function versionOf(userAgent = ''): string | undefined {
+  return /^Playwright\/(\S+)/.exec(userAgent)?.[1];
 }
 
 /**

@@ -19,7 +19,7 @@ const deepest = 64;
  * Reads and validates the query of a URL. Items of arrays are separated by commas, fields of objects are in brackets
  * (`tags[team]=a`), and an empty value counts as missing. Unknown parameters are ignored.
  */
-export function readQuery(operation: Operation, search: URLSearchParams): unknown {
+export function readQuery(operation: Pick<Operation, 'query'>, search: URLSearchParams): unknown {
   const schema = operation.query;
   if (!schema) return undefined;
   const given = new Map<string, string[]>();

@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto';
+import type { IncomingMessage } from 'node:http';
+import { availableParallelism } from 'node:os';
+import type { Duplex } from 'node:stream';
+import { browserPools } from '../../contract/browser-pools.ts';
+import { OperationError } from '../../contract/errors.ts';
+import { limitHeaders } from '../../contract/headers.ts';
+import type { Answered } from '../audit/auditor.ts';
+import type { Addresses } from '../http/addresses.ts';
+import { errorHeaders, toOperationError } from '../http/answers/error-answer.ts';
+import type { Callers } from '../http/app.ts';
+import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
+import { bearerToken, type SocketPath, type SocketRequest } from '../http/socket-route.ts';
+import { refuse } from '../http/websockets.ts';
+import { attachedLiveView } from '../live-view/live-view-document.ts';
+import { acquire } from '../pools/acquire.ts';
+import type { Pool } from '../pools/pool.ts';
+import type { Pools } from '../pools/pools.ts';
+import type { Clock } from '../process/clock.ts';
+import type { Log } from '../process/log.ts';
+import type { ServiceEvents } from '../process/service-events.ts';
+import type { Session } from '../sessions/session.ts';
+import { connectParameters, readConnectQuery, tagsOf } from './connect-query.ts';
+
+export type ConnectOptions = {
+  callers: Callers;
+  pools: Pools;
+  /** Whether the service creates the pool named `default` when it is first needed. */
+  isEmbedded: boolean;
+  addresses: Addresses;
+  auditor: { begin(request: IncomingMessage): (answered: Answered) => void };
+  clock: Clock;
+  events: ServiceEvents;
+  log: Log;
+};
+
+/** The WebSocket of sessions to which a path passes its clients. */
+export type Relay = {
+  join(token: string, asked: SocketRequest, accepted: () => string[]): void;
+};
+
+/** The pool for clients that name none. */
+const usualPool = 'default';
+/** When a client should try again for which no browser became free, in seconds. */
+const retryAfterSeconds = 5;
+
+/** Leases a browser for each WebSocket at one path, and gives it back when the WebSocket closes. */
+export class ConnectPath implements SocketPath {
+  readonly #options: ConnectOptions;
+  readonly #path: string;
+  readonly #relay: Relay;
+  readonly #versionProblem: (userAgent: string | undefined) => string | undefined;
+  readonly #sockets = new Set<Duplex>();
+
+  /** `versionProblem` returns the reason why no browser can serve a client. */
+  constructor(
+    path: string,
+    options: ConnectOptions & {
+      relay: Relay;
+      versionProblem?: (userAgent: string | undefined) => string | undefined;
+    },
+  ) {
+    this.#path = path;
+    this.#options = options;
+    this.#relay = options.relay;
+    this.#versionProblem = options.versionProblem ?? (() => undefined);
+  }
+
+  upgrade(asked: SocketRequest): void {
+    const { socket, request } = asked;
+    this.#sockets.add(socket);
+    socket.once('close', () => this.#sockets.delete(socket));
+    const exchange = new Exchange(socket, { path: this.#path, record: this.#options.auditor.begin(request) });
+    this.#serve(asked, exchange).catch((error: unknown) => {
+      const known = toOperationError(error);
+      if (known.code === 'internal_error') console.error(`a client of ${this.#path} could not lease a browser:`, error);
+      const headers: Record<string, string> =
+        known.status === 503 ? { [limitHeaders.retryAfter]: String(retryAfterSeconds) } : {};
+      exchange.refuse(known.status, known.code, known.message, { ...headers, ...errorHeaders(known) });
+    });
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  async #serve(asked: SocketRequest, exchange: Exchange): Promise<void> {
+    const { request, socket, search } = asked;
+    const { clock, log } = this.#options;
+    const token = bearerToken(request) ?? search.get('token') ?? '';
+    const apiKey = this.#identify(token, exchange);
+    const caller = { apiKey, projectId: this.#projectOf(apiKey, request) };
+    const query = readConnectQuery(search);
+    refuseOtherEngine(request);
+    const problem = this.#versionProblem(request.headers['user-agent']);
+    if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
+
+    const pool = this.#poolOf(caller.projectId, query.pool);
+    const askedAt = clock.now();
+    const tags = tagsOf(query, request.headers['user-agent']);
+    const terms = { ...(query.name && { name: query.name }), ...(tags && { tags }) };
+    const timeoutMs = query.acquire_timeout_seconds * 1000;
+    const session = await acquire(pool, { ...terms, timeoutMs, signal: exchange.left }, this.#options);
+    if (!session) {
+      if (exchange.left.aborted) return;
+      const reason = pool.waitReason === undefined ? '' : ` (${pool.waitReason})`;
+      throw new OperationError(
+        'unavailable',
+        `no browser of the pool ${pool.name ?? pool.id} became free in ${query.acquire_timeout_seconds} s${reason}: try again, make the pool larger, or wait longer with acquire_timeout_seconds`,
+      );
+    }
+
+    const lease = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
+    log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });
+    endWith(socket, session, () => {
+      pool.release(session.id, query.release === 'reuse');
+      log('lease_ended', lease);
+    });
+    // The key may have been deleted while its client waited.
+    this.#identify(token, exchange);
+    // The parameters of the query are meant for the lease. Those of the session's WebSocket have other meanings.
+    this.#relay.join(session.lease.token, { ...asked, search: new URLSearchParams() }, () => {
+      exchange.accepted();
+      return [attachedLiveView(session, this.#asked(request, caller))];
+    });
+  }
+
+  /** Throws `unauthorized`, and `forbidden` for tokens that work for a few other requests only. */
+  #identify(token: string, exchange: Exchange): ApiKeyIdentity {
+    const apiKey = this.#options.callers.identify(token);
+    if (!apiKey) {
+      throw new OperationError(
+        'unauthorized',
+        token === ''
+          ? 'the request has no API key: send it in the header "Authorization: Bearer KEY", or add token=KEY to the URL'
+          : "the service doesn't know this API key",
+      );
+    }
+    exchange.apiKey = apiKey;
+    if (apiKey.only) throw new OperationError('forbidden', 'this token leases no browsers: use an API key');
+    return apiKey;
+  }
+
+  #projectOf(apiKey: ApiKeyIdentity, { headers }: IncomingMessage): string {
+    const chosen = [headers['x-kernel-project-id'] ?? []].flat()[0]?.trim();
+    return this.#options.callers.projectOf(apiKey, chosen || undefined);
+  }
+
+  /** Throws `not_found`, and `bad_request` if the client must name a pool. */
+  #poolOf(projectId: string, asked: string | undefined): Pool {
+    const { pools, isEmbedded } = this.#options;
+    const all = pools.list(projectId);
+    const usual = all.find(({ name }) => name === usualPool);
+    if (asked === undefined || asked === usualPool) {
+      if (usual) return usual;
+      if (isEmbedded)
+        return pools.create(projectId, browserPools.create.body.parse({ name: usualPool, size: usualSize() }));
+    }
+    if (asked !== undefined) return pools.find(projectId, asked);
+    const [only] = all;
+    if (only && all.length === 1) return only;
+    throw new OperationError(
+      'bad_request',
+      only
+        ? `the project has ${all.length} pools: add pool=NAME to the URL, for example pool=${only.name ?? only.id}`
+        : 'the project has no pool: create one, and add pool=NAME to the URL',
+    );
+  }
+
+  #asked(request: IncomingMessage, caller: Caller) {
+    const { addresses, clock } = this.#options;
+    return { origin: addresses.originOf(request), apiKeyId: caller.apiKey.id, clock };
+  }
+}
+
+/** A client's request, which gets one answer and one audit record. */
+class Exchange {
+  /** The key that the client sent. */
+  apiKey: ApiKeyIdentity | undefined;
+  /** Aborts if the client leaves before its browser is leased. */
+  readonly left: AbortSignal;
+  readonly #socket: Duplex;
+  readonly #record: (status: number) => void;
+  readonly #requestId = randomUUID();
+
+  constructor(socket: Duplex, { path, record }: { path: string; record: (answered: Answered) => void }) {
+    this.#socket = socket;
+    let isRecorded = false;
+    this.#record = (status) => {
+      if (isRecorded) return;
+      isRecorded = true;
+      const requestId = this.#requestId;
+      record({ route: path, apiKey: this.apiKey, status, requestId, names: connectParameters });
+    };
+    this.left = signalOfEnd(socket);
+    // The session's own WebSocket refused the client.
+    socket.once('finish', () => this.#record(503));
+    socket.once('close', () => this.#record(499));
+  }
+
+  /** Call it when the client got its WebSocket. */
+  accepted(): void {
+    this.#record(101);
+  }
+
+  refuse(status: number, code: string, message: string, headers: Record<string, string> = {}): void {
+    if (this.left.aborted) return;
+    this.#record(status);
+    refuse(this.#socket, status, code, message, { requestId: this.#requestId, headers });
+  }
+}
+
+/** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */
+function signalOfEnd(socket: Duplex): AbortSignal {
+  const controller = new AbortController();
+  // The server's limit for silent connections doesn't hold for clients that wait.
+  if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
+  socket.once('close', () => controller.abort());
+  // Until somebody reads from a socket, its end isn't noticed.
+  socket.once('end', () => socket.destroy());
+  socket.resume();
+  return controller.signal;
+}
+
+/** Calls `giveBack` once when the connection ends, unless the lease has ended already. */
+function endWith(socket: Duplex, session: Session, giveBack: () => void): void {
+  const { lease } = session;
+  const end = () => {
+    if (session.alive && session.lease === lease) giveBack();
+  };
+  // A service that has sent its last byte has closed the WebSocket, although the client may keep its end open.
+  socket.once('finish', end);
+  socket.once('close', end);
+  if (socket.destroyed) end();
+}
+
+function refuseOtherEngine({ headers }: IncomingMessage): void {
+  const engine = headers['x-playwright-browser'];
+  if (engine !== undefined && engine !== 'chromium')
+    throw new OperationError(
+      'bad_request',
+      `this service has only chromium, not ${JSON.stringify(String(engine).slice(0, 64))}`,
+    );
+}
+
+/** As many browsers as Playwright Test has workers by default, but at least two. */
+function usualSize(): number {
+  return Math.max(2, Math.ceil(availableParallelism() / 2));
+}

@@ -1,0 +1,38 @@
+import type { SocketPath } from '../http/socket-route.ts';
+import { versionProblem } from '../playwright/playwright-endpoint.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { ConnectPath, type ConnectOptions, type Relay } from './connect-path.ts';
+
+type Offer = {
+  /** The Playwrights of this machine. */
+  playwrightEndpoint: { installed: readonly { version: string }[] };
+  sessions: Sessions;
+  /** Set if the browsers run on other machines. */
+  machines?: object | undefined;
+};
+
+/** The paths where clients lease a browser by connecting, on the WebSockets of sessions in `sockets`. */
+export function connectPaths(
+  sockets: { '/browser/cdp': Relay; '/browser/playwright': Relay },
+  { playwrightEndpoint, sessions, machines, ...options }: ConnectOptions & Offer,
+): { [path: string]: SocketPath } {
+  /** A control plane knows the versions of its machines from their sessions. Before the first one, the machine decides. */
+  const problem = (userAgent: string | undefined) => {
+    if (!machines) return versionProblem(playwrightEndpoint.installed, userAgent);
+    const versions = new Set(sessions.list().flatMap(({ playwrightVersions }) => playwrightVersions));
+    return versions.size === 0
+      ? undefined
+      : versionProblem(
+          Array.from(versions, (version) => ({ version })),
+          userAgent,
+        );
+  };
+  return {
+    '/playwright': new ConnectPath('/playwright', {
+      ...options,
+      relay: sockets['/browser/playwright'],
+      versionProblem: problem,
+    }),
+    '/cdp': new ConnectPath('/cdp', { ...options, relay: sockets['/browser/cdp'] }),
+  };
+}

@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import { OperationError } from '../../contract/errors.ts';
+import { testTagOf } from '../../contract/lease-tags.ts';
+import { queryInteger } from '../../contract/pagination.ts';
+import { name, tags } from '../../contract/values.ts';
+import { readQuery } from '../http/requests/request.ts';
+import { nearestName } from '../process/nearest-name.ts';
+
+const longestWaitSeconds = 3600;
+
+const connectQuery = z.strictObject({
+  token: z.string().optional(),
+  pool: z.string().optional(),
+  name: name.optional(),
+  tags: tags.optional(),
+  release: z.enum(['recycle', 'reuse']).default('recycle'),
+  engine: z.literal('chromium').default('chromium'),
+  acquire_timeout_seconds: queryInteger().min(0).max(longestWaitSeconds).default(300),
+});
+
+/** The parameters of a URL that leases a browser. */
+export type ConnectQuery = z.output<typeof connectQuery>;
+
+/** The names of the parameters. */
+export const connectParameters: ReadonlySet<string> = new Set(Object.keys(connectQuery.shape));
+
+/** The tag with the client of a lease, from its header `User-Agent`. */
+export const clientTag = 'playwright-pool.client';
+
+/** Throws `bad_request` for a wrong value, and for an unknown name: a misspelled one must not be ignored. */
+export function readConnectQuery(search: URLSearchParams): ConnectQuery {
+  for (const parameter of search.keys()) {
+    const known = parameter.replace(/^tags\[.*\]$/s, 'tags');
+    if (connectParameters.has(known)) continue;
+    const asked = parameter.slice(0, 64);
+    throw new OperationError(
+      'bad_request',
+      `there is no parameter ${JSON.stringify(asked)}; the nearest one is ${nearestName(asked, connectParameters)}`,
+    );
+  }
+  return readQuery({ query: connectQuery }, search) as ConnectQuery;
+}
+
+/** The tags of a lease: the client's name and version, such as `Playwright/1.65.1 node/20.20`, and those of the query. */
+export function tagsOf({ tags }: ConnectQuery, userAgent: string | undefined): Record<string, string> | undefined {
+  const client = testTagOf(
+    (userAgent ?? '')
+      .replaceAll(/\([^()]*\)/g, '')
+      .trim()
+      .replaceAll(/\s+/g, ' '),
+  );
+  return client === '' ? tags : { [clientTag]: client, ...tags };
+}
