@@ -3,7 +3,8 @@ import { type Command, Option } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 
-export type ServiceAddress = { baseURL: string; apiKey: string };
+/** `dataDirectory`: that of the embedded service. */
+export type ServiceAddress = { baseURL: string; apiKey: string; dataDirectory?: string };
 
 export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
 
@@ -38,7 +39,8 @@ export async function connected<T>(
     import('../client/index.ts'),
     serviceOf(options, env, signal),
   ]);
-  const client = orNamed(options, () => createClient({ ...service, ...(projectId && { projectId }) }));
+  const { baseURL, apiKey } = service;
+  const client = orNamed(options, () => createClient({ baseURL, apiKey, ...(projectId && { projectId }) }));
   try {
     return await use(client, startedHere, service);
   } finally {
@@ -81,5 +83,5 @@ async function serviceOf(options: ConnectionOptions, env: NodeJS.ProcessEnv, sig
   const dataDirectory = options.dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(options.dataDir);
   const before = readServiceRecord(dataDirectory);
   const { url, apiKey, pid } = await joinService({ dataDirectory, userPid: process.pid, signal });
-  return { baseURL: url, apiKey, startedHere: pid !== before?.pid };
+  return { baseURL: url, apiKey, dataDirectory, startedHere: pid !== before?.pid };
 }

@@ -18,11 +18,13 @@ import { poolsCommand } from './pools.ts';
 import { profilesCommand } from './profiles.ts';
 import { projectsCommand } from './projects.ts';
 import { replaysCommand } from './replays.ts';
+import { runCommand } from './run.ts';
 import { serveCommand } from './serve.ts';
 import { sessionsCommand } from './sessions.ts';
 import { printable } from './terminal.ts';
 import { topCommand } from './top.ts';
 import { tunnelCommand } from './tunnel.ts';
+import { urlCommand } from './url.ts';
 
 const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
 
@@ -54,9 +56,13 @@ function programOf(env: NodeJS.ProcessEnv): Command {
   const program = new Command('playwright-pool')
     .description('Pooled remote browsers for Playwright Test.')
     .version(version)
+    // The options of a command that `run` runs are its own.
+    .enablePositionalOptions()
     .addCommand(serveCommand(env))
     .addCommand(doctorCommand(env))
     .addCommand(initCommand())
+    .addCommand(runCommand(env))
+    .addCommand(urlCommand(env))
     .addCommand(poolsCommand(env))
     .addCommand(sessionsCommand(env))
     .addCommand(topCommand(env))

@@ -196,7 +196,11 @@ function fileName({ document, line }: Block): string {
 
 /** Checks that the command, its subcommand and its options exist. */
 async function expectCommand(command: string, helpOf: ReturnType<typeof helps>): Promise<void> {
-  const words = command.split(/\s+/).filter(Boolean);
+  // `run` runs what follows.
+  const words = command
+    .replace(/ -- .*/, '')
+    .split(/\s+/)
+    .filter(Boolean);
   const [name = '', second = ''] = words;
   if (name.startsWith('-')) return;
   const hasSubcommand = /^(pools|sessions|profiles|replays|keys|projects|deployments|invocations)$/.test(name);

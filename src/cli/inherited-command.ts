@@ -1,0 +1,62 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { constants } from 'node:os';
+import { CommandError } from './command-error.ts';
+
+/** How a command ended: with an exit code, or by a signal. */
+export type CommandEnd = { code: number | null; signal: NodeJS.Signals | null };
+
+const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+/** The exit codes of shells for a command that can't be run. */
+const cannotRun = 126;
+const notFound = 127;
+
+/** Runs a command with the streams of this process, and passes signals on to it. */
+export async function runWithOurStreams(words: readonly string[], env: NodeJS.ProcessEnv): Promise<CommandEnd> {
+  const [file = '', ...args] = words;
+  const isWindows = process.platform === 'win32';
+  const pass = (signal: NodeJS.Signals) => {
+    // The terminal has sent Ctrl+C to the command, too. A second SIGINT would cut short what the command does at its end.
+    if (signal !== 'SIGINT' || !hasTerminal()) child.kill(signal);
+  };
+  for (const signal of passedOn) process.on(signal, pass);
+  // On Windows npx and other tools are batch files, which need the shell.
+  const child = isWindows
+    ? spawn(words.map(quoted).join(' '), { stdio: 'inherit', env, shell: true })
+    : spawn(file, args, { stdio: 'inherit', env });
+  try {
+    const [code, signal] = (await once(child, 'exit')) as [CommandEnd['code'], CommandEnd['signal']];
+    return { code, signal };
+  } catch (error) {
+    throw startError(file, error as NodeJS.ErrnoException);
+  } finally {
+    for (const signal of passedOn) process.off(signal, pass);
+  }
+}
+
+/** Lets this process end as the command did. */
+export function exitLike({ code, signal }: CommandEnd): void {
+  process.exitCode = signal === null ? (code ?? 0) : 128 + constants.signals[signal];
+  if (signal !== null) process.kill(process.pid, signal);
+}
+
+function hasTerminal(): boolean {
+  return [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
+}
+
+function startError(file: string, error: NodeJS.ErrnoException): CommandError {
+  if (error.code === 'ENOENT')
+    return new CommandError(
+      `the command ${JSON.stringify(file)} was not found. Check its name. A tool of the project needs npx before it: npx ${file}`,
+      notFound,
+      { cause: error },
+    );
+  const advice = error.code === 'EACCES' ? ': it is no program, or you may not run it' : '';
+  return new CommandError(`the command ${JSON.stringify(file)} can't be run (${error.code})${advice}`, cannotRun, {
+    cause: error,
+  });
+}
+
+function quoted(word: string): string {
+  return /^[\w./:=@\\-]+$/.test(word) ? word : `"${word.replaceAll('"', '""')}"`;
+}

@@ -1,0 +1,39 @@
+import type { Command } from 'commander';
+import { CommandError } from './command-error.ts';
+import { connected } from './connection.ts';
+import { connectURL } from './connect-url.ts';
+import { interruptible } from './interruption.ts';
+import { leasedPool, poolOption } from './leased-pool.ts';
+import { examples, printResult, serviceCommand, type ServiceOptions } from './service-command.ts';
+
+type URLOptions = ServiceOptions & { pool?: string; cdp?: true };
+
+const notes = `
+A client that connects to the URL leases a browser, and returns it when it disconnects:
+  chromium.connect(url)          Playwright in any language; its minor version must be one that the service has
+  chromium.connectOverCDP(url)   any version, with --cdp; also puppeteer.connect({ browserWSEndpoint: url })
+
+The URL contains the API key: keep it out of logs and repositories. The embedded service of a test run ends with the run, so the command
+needs a service that runs: playwright-pool serve, or one on another machine.`;
+
+/** The command `url`. */
+export function urlCommand(env: NodeJS.ProcessEnv): Command {
+  return serviceCommand('url', 'Print the URL that leases a browser for any Playwright client')
+    .addOption(poolOption())
+    .option('--cdp', "print the URL for clients of Chromium's protocol (CDP)")
+    .addHelpText('after', `${examples('url', 'url --pool ci', 'url --pool ci --cdp')}\n${notes}`)
+    .action((options: URLOptions) =>
+      interruptible((signal) =>
+        connected(options, env, signal, async (client, startedHere, service) => {
+          if (startedHere) throw new CommandError(noService);
+          const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
+          const pool = await leasedPool(client, { named, isEmbedded: service.dataDirectory !== undefined, signal });
+          const url = connectURL(service, { protocol: options.cdp ? 'cdp' : 'playwright', pool, key: true });
+          printResult(options, { url }, url);
+        }),
+      ),
+    );
+}
+
+const noService =
+  'no service runs here. Start one with "playwright-pool serve", choose one with --base-url, or let "playwright-pool run -- COMMAND" start one';
