@@ -96,7 +96,7 @@ test('run and url report mistakes before anything runs', async ({ cli, service }
   expectFailure(await cli('run --pool ci -- echo', { env: headers }), 2, 'PW_TEST_CONNECT_HEADERS is not JSON');
 });
 
-test('run exits with 127 for a command that is missing, and with 126 for a file that is no program', async ({
+test('run exits with 127 for a missing command, and with 126 for a file without a program', async ({
   cli,
   service,
 }) => {
