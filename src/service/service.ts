@@ -9,7 +9,7 @@ import { OperationError } from '../contract/errors.ts';
 import { openDashboard } from './dashboard/open-dashboard.ts';
 import { endOrphans } from './chromium/orphans.ts';
 import type { forwarding } from './machines/control-plane.ts';
-import { systemClock, type Clock } from './process/clock.ts';
+import { systemClock } from './process/clock.ts';
 import { readLink } from './process/links.ts';
 import { noLog } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
