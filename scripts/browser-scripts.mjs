@@ -23,8 +23,7 @@ const evaluatedScripts = {
 
 export async function buildBrowserScripts(root) {
   for (const script of viewScripts) await compile(root, script, { format: 'esm' });
-  // Browsers load it over the network.
-  await compile(root, dashboard, { format: 'esm', minify: true });
+  await compile(root, dashboard, { format: 'esm' });
   for (const [name, script] of Object.entries(evaluatedScripts)) await compile(root, script, { format: 'iife', name });
 }
 
@@ -41,6 +40,8 @@ async function compile(root, script, output) {
   await bundle.write({
     ...output,
     file,
+    // Browsers load them over the network, and the packed package has a limit.
+    minify: true,
     // Scripts don't name their maps, because their text becomes part of a document. The package has the sources.
     sourcemap: 'hidden',
     sourcemapExcludeSources: true,

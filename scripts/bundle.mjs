@@ -39,6 +39,8 @@ async function bundlePrograms() {
     platform: 'node',
     external: /^(node:|@?[\w-]+(\/|$))/,
     plugins: [compiled(), contractInOutline()],
+    // The source maps name the files.
+    experimental: { attachDebugInfo: 'none' },
   });
   const { output } = await bundle.write({
     dir: join(root, 'dist'),
@@ -57,8 +59,9 @@ function compiled() {
   return {
     name: 'compiled',
     load: (path) => {
-      if (!existsSync(`${path}.map`)) return undefined;
       const place = relative(join(root, 'build'), path).replaceAll(sep, '/');
+      if (path.endsWith('.json')) return dataFile(path, place);
+      if (!existsSync(`${path}.map`)) return undefined;
       const code = readFileSync(path, 'utf8').replaceAll('import.meta.url', `placeOf(${JSON.stringify(place)})`);
       return { code: code.replace(/^\/\/# sourceMappingURL=.*$/m, ''), map: readFileSync(`${path}.map`, 'utf8') };
     },
@@ -68,6 +71,16 @@ function compiled() {
         `new URL(${JSON.stringify(posix.relative(dirname(fileName), place))}, import.meta.url).href`;
       return { code: code.replaceAll(/\bplaceOf\("([^"]+)"\)/g, url), map: null };
     },
+  };
+}
+
+/** A JSON file in one line, which leads to the repository's file. */
+function dataFile(path, place) {
+  const source = relative(dirname(path), join(root, place)).replaceAll(sep, '/');
+  return {
+    code: `export default JSON.parse(${JSON.stringify(JSON.stringify(JSON.parse(readFileSync(path, 'utf8'))))});`,
+    map: { version: 3, sources: [source], names: [], mappings: 'AAAA' },
+    moduleType: 'js',
   };
 }
 
