@@ -7,6 +7,8 @@ import { z } from 'zod';
 import { contract } from '../build/src/contract/contract.js';
 import { publicOperations } from './public-operations.mjs';
 
+/** The operations that first have a long type, by the type's text. */
+const longTypes = new Map();
 const root = fileURLToPath(new URL('..', import.meta.url));
 const target = join(root, 'docs/api.md');
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -130,30 +132,34 @@ function describeOperation([name, { method, path, summary, body, query, response
   const takes = [...parameters, ...(body ? ['body'] : []), ...(query ? ['query'] : []), 'options'];
   const types = [
     ...parameters.map((parameter) => `${parameter}: string`),
-    ...(body ? [`body: ${bodyType(body)}`] : []),
-    ...(query ? [`query?: ${schemaType(query, 'input')}`] : []),
+    ...(body ? [`body: ${bodyType(body, name)}`] : []),
+    ...(query ? [`query?: ${schemaType(query, 'input', name)}`] : []),
     'options?: CallOptions',
-    `returns: ${[...new Set(Object.values(responses).map(answerType))].join(' | ')}`,
+    `returns: ${[...new Set(Object.values(responses).map((response) => answerType(response, name)))].join(' | ')}`,
   ];
   const code = `\`\`\`ts\n${types.join('\n')}\n\`\`\``;
   return [`#### \`${name}(${takes.join(', ')})\``, `${summary}. \`${method} ${path}\``, code].join('\n\n');
 }
 
-function bodyType(body) {
+function bodyType(body, name) {
   if (body.kind === 'octets') return 'Upload';
-  return schemaType(body.kind === 'multipart' ? body.schema : body, 'input');
+  return schemaType(body.kind === 'multipart' ? body.schema : body, 'input', name);
 }
 
-function answerType({ kind, schema, item, event }) {
+function answerType({ kind, schema, item, event }, name) {
   if (kind === 'empty') return 'undefined';
   if (kind === 'octets') return 'Bytes';
-  if (kind === 'json') return schemaType(schema, 'output');
-  if (kind === 'events') return `AsyncIterable<${schemaType(event, 'output')}>`;
-  return `${kind === 'list' ? 'ItemList' : 'TokenItemList'}<${schemaType(item, 'output')}>`;
+  if (kind === 'json') return schemaType(schema, 'output', name);
+  if (kind === 'events') return `AsyncIterable<${schemaType(event, 'output', name)}>`;
+  return `${kind === 'list' ? 'ItemList' : 'TokenItemList'}<${schemaType(item, 'output', name)}>`;
 }
 
-function schemaType(schema, io) {
-  return typeText(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }), '');
+/** A long type stands once: other operations name the first operation that has it. */
+function schemaType(schema, io, name) {
+  const text = typeText(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }), '');
+  const first = longTypes.get(text) ?? name;
+  if (text.split('\n').length > 12) longTypes.set(text, first);
+  return first === name ? text : `/* as of ${first} */`;
 }
 
 /** A type in TypeScript's notation. A field's description becomes a comment behind the field. */
