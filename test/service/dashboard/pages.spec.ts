@@ -44,11 +44,11 @@ test('browser_live_view_url works until the session is deleted @long', async ({ 
 });
 
 test('the replay and live view pages ask for no API key, everything else does', async ({ service }) => {
-  for (const path of ['/browser/replays', '/browser/replays/video', '/browser/live']) {
+  for (const path of ['/browser/replays', '/browser/replays/video', '/browser/live', '/browser/live/other']) {
     const response = await fetch(`${service.url}${path}`);
     expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8']);
     expect((await fetch(`${service.url}${path}`, { method: 'POST' })).status).toBe(401);
   }
-  for (const path of ['/browser', '/browser/live/other', '/browsers'])
+  for (const path of ['/browser', '/browser/live/other/x', '/browsers'])
     expect((await fetch(`${service.url}${path}`)).status).toBe(401);
 });
