@@ -10,7 +10,7 @@ const mostNames = 5;
 export function poolOption(): Option {
   return new Option(
     '--pool <name>',
-    'pool to lease from (default: PLAYWRIGHT_POOL_NAME, otherwise the service\'s only pool; on the embedded service the pool "default")',
+    'pool to lease from (default: PLAYWRIGHT_POOL_NAME, otherwise the service\'s only pool; the embedded service creates the pool "default")',
   ).argParser((name) => {
     if (!name.startsWith('-')) return name;
     throw new InvalidArgumentError('It must be the name of a pool.');

@@ -150,15 +150,15 @@ export class ConnectPath implements SocketPath {
   #poolOf(projectId: string, asked: string | undefined): Pool {
     const { pools, isEmbedded } = this.#options;
     const all = pools.list(projectId);
-    const usual = all.find(({ name }) => name === usualPool);
+    const [only] = all;
+    if (asked === undefined && only && all.length === 1) return only;
     if (asked === undefined || asked === usualPool) {
+      const usual = all.find(({ name }) => name === usualPool);
       if (usual) return usual;
       if (isEmbedded)
         return pools.create(projectId, browserPools.create.body.parse({ name: usualPool, size: usualSize() }));
     }
     if (asked !== undefined) return pools.find(projectId, asked);
-    const [only] = all;
-    if (only && all.length === 1) return only;
     throw new OperationError(
       'bad_request',
       only

@@ -216,6 +216,16 @@ test('the embedded service creates the pool "default" at first need', async () =
   await browser.close();
 });
 
+test('without "pool", the only pool comes before the pool "default" of the embedded service', async () => {
+  await using service = await startService({ apiKey }, { addUser: () => true });
+  const callPools = callerOf(service);
+  await callPools('POST', '/browser_pools', { name: 'only', size: 1 });
+  const browser = await chromium.connectOverCDP(`${service.url}/cdp`, { headers });
+  const { body } = await callPools('GET', '/browser_pools');
+  expect(body).toEqual([expect.objectContaining({ name: 'only', acquired_count: 1 })]);
+  await browser.close();
+});
+
 test('the key appears in no log, audit record, metric and error', async ({ call, urlOf, createPool, counts }) => {
   await createPool('ci', 1);
   const browser = await chromium.connect(urlOf('/playwright?pool=ci'));
