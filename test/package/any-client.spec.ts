@@ -6,8 +6,8 @@ import installed from '@playwright/test/package.json' with { type: 'json' };
 import { root, run, test as base } from '../support/runs/packed-package.ts';
 
 type Example = {
-  /** Programs that the example needs besides Node. */
-  tools?: string[];
+  /** Commands that succeed on machines with the tools of the example. */
+  needs?: string[];
   packages?: string[];
   /** Prepares the directory of the example, beside the packages. */
   prepare?: string[][];
@@ -28,7 +28,7 @@ const examples: Record<string, Example> = {
     passed: '1 passed',
   },
   pytest: {
-    tools: ['python3'],
+    needs: ['python3 -c "import ensurepip"'],
     prepare: [
       ['python3', '-m', 'venv', 'venv'],
       ['venv/bin/pip', 'install', '--quiet', `playwright==${minor}.*`, 'pytest-playwright'],
@@ -36,7 +36,11 @@ const examples: Record<string, Example> = {
     command: ['venv/bin/pytest'],
     passed: '1 passed',
   },
-  java: { tools: ['java', 'mvn'], command: ['mvn', '--batch-mode', 'test'], passed: 'Tests run: 1, Failures: 0' },
+  java: {
+    needs: ['java -version', 'mvn --version'],
+    command: ['mvn', '--batch-mode', 'test'],
+    passed: 'Tests run: 1, Failures: 0',
+  },
 };
 
 const test = base.extend<{ inExample: (name: string, example: Example) => Promise<string> }>({
@@ -59,7 +63,7 @@ test.describe.configure({ timeout: 900_000 });
 
 for (const [name, example] of Object.entries(examples))
   test(`any-client: the example ${name} passes without our package in it @long`, async ({ inExample }) => {
-    const missing = (example.tools ?? []).filter((tool) => spawnSync(tool, ['--version']).error);
-    test.skip(missing.length > 0, `this machine has no ${missing.join(' and no ')}`);
+    const failed = (example.needs ?? []).filter((command) => spawnSync(command, { shell: true }).status !== 0);
+    test.skip(failed.length > 0, `this machine lacks a tool: ${failed.join(', ')} failed`);
     expect(await inExample(name, example)).toContain(example.passed);
   });

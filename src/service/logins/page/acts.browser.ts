@@ -1,4 +1,4 @@
-// What the robot asks of an element and does to it, besides its mouse and keyboard.
+// The facts about an element that the robot needs, and its actions besides mouse and keyboard.
 import { isFocused, type AnyElement } from './shapes.browser.ts';
 
 export function click(element: AnyElement): void {
