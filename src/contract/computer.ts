@@ -110,8 +110,8 @@ const region = z.strictObject({
 /** A part of the screen, in pixels. */
 export type Region = z.output<typeof region>;
 
-/** Answer and errors of most actions. 409: the session has no page to act on. */
-const done = { responses: { 200: empty }, errors: [409] } as const;
+/** Answer of most actions. 409: the session has no page to act on. */
+const done = { responses: { 200: empty } } as const;
 
 /** The operations that use mouse, keyboard, clipboard and screen of a session, as a person would. */
 export const computer = {
@@ -144,7 +144,6 @@ export const computer = {
   setCursorVisibility: operation('POST /browsers/{id}/computer/cursor', 'Hide or show the mouse cursor', {
     body: setCursor,
     responses: { 200: json(z.looseObject({ ok: z.boolean() })) },
-    errors: [409],
   }),
   captureScreenshot: operation(
     'POST /browsers/{id}/computer/screenshot',
@@ -152,17 +151,15 @@ export const computer = {
     {
       body: z.strictObject({ region: region.optional() }).prefault({}),
       responses: { 200: octets('image/png') },
-      errors: [409],
     },
   ),
   getMousePosition: operation('POST /browsers/{id}/computer/get_mouse_position', 'Get the position of the mouse', {
     responses: { 200: json(z.looseObject({ x: z.int(), y: z.int() })) },
-    errors: [409],
   }),
   readClipboard: operation(
     'POST /browsers/{id}/computer/clipboard/read',
     'Read the text of the clipboard; empty if it has none',
-    { responses: { 200: json(z.looseObject({ text: z.string() })) }, errors: [409] },
+    { responses: { 200: json(z.looseObject({ text: z.string() })) } },
   ),
   writeClipboard: operation('POST /browsers/{id}/computer/clipboard/write', 'Set the text of the clipboard', {
     body: z.strictObject({ text: z.string() }),

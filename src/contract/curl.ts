@@ -53,6 +53,6 @@ export const curl = operation(
       response_encoding: z.enum(['utf8', 'base64']).default('utf8'),
     }),
     responses: { 200: json(answer) },
-    errors: [409, 429, 502],
+    errors: [429, 502],
   },
 );

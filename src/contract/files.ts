@@ -66,22 +66,20 @@ export const files = {
   createDirectory: operation(
     'PUT /browsers/{id}/fs/create_directory',
     'Create a directory and its parents; succeeds if it exists',
-    { body: path.extend({ mode: mode.default('755') }), responses: { 201: empty }, errors: [409] },
+    { body: path.extend({ mode: mode.default('755') }), responses: { 201: empty } },
   ),
   deleteFile: operation('PUT /browsers/{id}/fs/delete_file', 'Delete a file or an empty directory', {
     body: path,
     responses: { 200: empty },
-    errors: [409],
   }),
   deleteDirectory: operation(
     'PUT /browsers/{id}/fs/delete_directory',
     'Delete a directory with its content; succeeds if it is missing',
-    { body: path, responses: { 200: empty }, errors: [409] },
+    { body: path, responses: { 200: empty } },
   ),
   move: operation('PUT /browsers/{id}/fs/move', 'Rename a file or directory; replaces an existing file', {
     body: z.strictObject({ src_path: absolutePath, dest_path: absolutePath }),
     responses: { 200: empty },
-    errors: [409],
     repeatable: false,
   }),
   setFilePermissions: operation(
@@ -116,7 +114,7 @@ export const files = {
           recursive: z.boolean().default(false).describe('Also watch the directories below'),
         }),
         responses: { 201: json(z.looseObject({ watch_id: z.string() })) },
-        errors: [409, 529],
+        errors: [529],
       },
     ),
     events: operation(

@@ -86,14 +86,14 @@ export const processes = {
   exec: operation(
     'POST /browsers/{id}/process/exec',
     'Run a program in the session, wait for its end and return its output, up to 16 MiB',
-    { body: processExec, responses: { 200: json(processResult) }, errors: [409, 429, 501] },
+    { body: processExec, responses: { 200: json(processResult) }, errors: [429, 501] },
   ),
   spawn: operation('POST /browsers/{id}/process/spawn', 'Start a program in the session', {
     body: processSpawn,
     responses: {
       200: json(z.looseObject({ process_id: z.string(), pid: z.int(), started_at: timestamp })),
     },
-    errors: [409, 429, 501],
+    errors: [429, 501],
   }),
   status: operation('GET /browsers/{id}/process/{process_id}/status', 'Get the state of a process', {
     responses: { 200: json(processStatus) },
@@ -114,17 +114,14 @@ export const processes = {
           .check(z.base64()),
       }),
       responses: { 200: json(z.looseObject({ written_bytes: z.int() })) },
-      errors: [409],
     },
   ),
   kill: operation('POST /browsers/{id}/process/{process_id}/kill', 'Send a signal to a process and its group', {
     body: z.strictObject({ signal: z.enum(['TERM', 'KILL', 'INT', 'HUP']).default('TERM') }),
     responses: ok,
-    errors: [409],
   }),
   resize: operation('POST /browsers/{id}/process/{process_id}/resize', "Change the size of a process's terminal", {
     body: z.strictObject(size),
     responses: ok,
-    errors: [409],
   }),
 };
