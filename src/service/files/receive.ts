@@ -41,6 +41,8 @@ export async function receive(
 }
 
 async function copy(stream: Readable, file: FileHandle, signal: AbortSignal): Promise<void> {
+  // It may fail after the copy has ended, and an error that nobody handles would end the service.
+  stream.on('error', () => {});
   // Collects the chunks that arrive during a write for the next one.
   const writing = createWriteStream('', { fd: file.fd, autoClose: false, highWaterMark: 1024 * 1024 });
   try {
