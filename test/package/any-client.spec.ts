@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cp } from 'node:fs/promises';
+import { cp, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import installed from '@playwright/test/package.json' with { type: 'json' };
@@ -52,8 +52,9 @@ const test = base.extend<{ inExample: (name: string, example: Example) => Promis
       await run('npm', ['install', ...options, ...added], { cwd: directory, minutes: 5 });
       for (const [program, ...args] of prepare) await run(program!, args, { cwd: directory, minutes: 5 });
       const output = await run('npx', ['playwright-pool', 'run', '--', ...command], { cwd: directory, minutes: 5 });
-      const sessions = await run('npx', ['playwright-pool', 'browsers', 'list', '--json'], { cwd: directory });
-      expect(JSON.parse(sessions), 'no lease is left').toEqual([]);
+      const log = await readFile(join(directory, 'data/service.log'), 'utf8');
+      const leases = Array.from(log.matchAll(/ (lease_(?:started|ended)) /g), ([, event]) => event);
+      expect(leases, 'the lease was given back').toEqual(['lease_started', 'lease_ended']);
       return output;
     });
   },
