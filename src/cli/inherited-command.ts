@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
+import { delimiter, join } from 'node:path';
 import { CommandError } from './command-error.ts';
 
 /** How a command ended: with an exit code, or by a signal. */
@@ -28,7 +30,7 @@ export async function runWithOurStreams(words: readonly string[], env: NodeJS.Pr
     const [code, signal] = (await once(child, 'exit')) as [CommandEnd['code'], CommandEnd['signal']];
     return { code, signal };
   } catch (error) {
-    throw startError(file, error as NodeJS.ErrnoException);
+    throw startError(file, error as NodeJS.ErrnoException, env['PATH'] ?? '');
   } finally {
     for (const signal of passedOn) process.off(signal, pass);
   }
@@ -44,8 +46,10 @@ function hasTerminal(): boolean {
   return [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY);
 }
 
-function startError(file: string, error: NodeJS.ErrnoException): CommandError {
-  if (error.code === 'ENOENT')
+function startError(file: string, error: NodeJS.ErrnoException, path: string): CommandError {
+  // The system also answers EACCES if this user can't enter a directory of PATH, and no other one has the command.
+  const isMissing = error.code === 'EACCES' && !file.includes('/') && !isIn(path, file);
+  if (error.code === 'ENOENT' || isMissing)
     return new CommandError(
       `the command ${JSON.stringify(file)} was not found. Check its name. A tool of the project needs npx before it: npx ${file}`,
       notFound,
@@ -55,6 +59,10 @@ function startError(file: string, error: NodeJS.ErrnoException): CommandError {
   return new CommandError(`the command ${JSON.stringify(file)} can't be run (${error.code})${advice}`, cannotRun, {
     cause: error,
   });
+}
+
+function isIn(path: string, file: string): boolean {
+  return path.split(delimiter).some((directory) => existsSync(join(directory, file)));
 }
 
 function quoted(word: string): string {
