@@ -10,9 +10,9 @@ import { isReadOnly } from './live-view-sockets.ts';
 /** A link to a live view has this path and its token. It has no `=`, at which Playwright cuts the values of its attachments. */
 export const shortLiveViewPath = '/browser/live/:token';
 
-/** Redirects the short link to the HTML page, which then answers wrong tokens. */
+/** Redirects the short link to the HTML page, which then answers wrong tokens. A proxy may serve both below a path. */
 export function openShortLink(context: Context): Response {
-  return context.redirect(`/browser/live?jwt=${encodeURIComponent(context.req.param('token') ?? '')}`);
+  return context.redirect(`../live?jwt=${encodeURIComponent(context.req.param('token') ?? '')}`);
 }
 
 /** The line of an answer's head from which Playwright Test attaches a link to the live view to its tests. */
