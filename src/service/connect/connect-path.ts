@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { availableParallelism } from 'node:os';
 import type { Duplex } from 'node:stream';
@@ -11,7 +10,6 @@ import { errorHeaders, toOperationError } from '../http/answers/error-answer.ts'
 import type { Callers } from '../http/app.ts';
 import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
 import { bearerToken, type SocketPath, type SocketRequest } from '../http/socket-route.ts';
-import { refuse } from '../http/websockets.ts';
 import { attachedLiveView } from '../live-view/live-view-document.ts';
 import { acquire } from '../pools/acquire.ts';
 import type { Pool } from '../pools/pool.ts';
@@ -19,12 +17,15 @@ import type { Pools } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
-import type { Session } from '../sessions/session.ts';
-import { connectParameters, readConnectQuery, tagsOf } from './connect-query.ts';
+import type { Sessions } from '../sessions/sessions.ts';
+import { readConnectQuery, tagsOf } from './connect-query.ts';
+import { Exchange } from './exchange.ts';
+import { endWith } from './lease-end.ts';
 
 export type ConnectOptions = {
   callers: Callers;
   pools: Pools;
+  sessions: Sessions;
   /** Whether the service creates the pool named `default` when it is first needed. */
   isEmbedded: boolean;
   addresses: Addresses;
@@ -69,9 +70,10 @@ export class ConnectPath implements SocketPath {
   upgrade(asked: SocketRequest): void {
     const { socket, request } = asked;
     this.#sockets.add(socket);
-    socket.once('close', () => this.#sockets.delete(socket));
     const exchange = new Exchange(socket, { path: this.#path, record: this.#options.auditor.begin(request) });
+    exchange.left.addEventListener('abort', () => this.#sockets.delete(socket));
     this.#serve(asked, exchange).catch((error: unknown) => {
+      if (exchange.left.aborted) return;
       const known = toOperationError(error);
       if (known.code === 'internal_error') console.error(`a client of ${this.#path} could not lease a browser:`, error);
       const headers: Record<string, string> =
@@ -89,8 +91,8 @@ export class ConnectPath implements SocketPath {
     const { clock, log } = this.#options;
     const token = bearerToken(request) ?? search.get('token') ?? '';
     const apiKey = this.#identify(token, exchange);
-    const caller = { apiKey, projectId: this.#projectOf(apiKey, request) };
     const query = readConnectQuery(search);
+    const caller = { apiKey, projectId: this.#projectOf(apiKey, request) };
     refuseOtherEngine(request);
     const problem = this.#versionProblem(request.headers['user-agent']);
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
@@ -98,7 +100,7 @@ export class ConnectPath implements SocketPath {
     const pool = this.#poolOf(caller.projectId, query.pool);
     const askedAt = clock.now();
     const tags = tagsOf(query, request.headers['user-agent']);
-    const terms = { ...(query.name && { name: query.name }), ...(tags && { tags }) };
+    const terms = { ...(query.name && { name: query.name }), tags };
     const timeoutMs = query.acquire_timeout_seconds * 1000;
     const session = await acquire(pool, { ...terms, timeoutMs, signal: exchange.left }, this.#options);
     if (!session) {
@@ -110,18 +112,20 @@ export class ConnectPath implements SocketPath {
       );
     }
 
-    const lease = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
-    log('lease_started', { ...lease, waited_ms: clock.now() - askedAt });
+    const { lease } = session;
+    const noted = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
+    log('lease_started', { ...noted, waited_ms: clock.now() - askedAt });
     endWith(socket, session, () => {
       pool.release(session.id, query.release === 'reuse');
-      log('lease_ended', lease);
+      log('lease_ended', noted);
     });
+    const link = this.#asked(request, caller);
     // The key may have been deleted while its client waited.
     this.#identify(token, exchange);
     // The parameters of the query are meant for the lease. Those of the session's WebSocket have other meanings.
-    this.#relay.join(session.lease.token, { ...asked, search: new URLSearchParams() }, () => {
+    this.#relay.join(lease.token, { ...asked, search: new URLSearchParams() }, () => {
       exchange.accepted();
-      return [attachedLiveView(session, this.#asked(request, caller))];
+      return [attachedLiveView(session, link)];
     });
   }
 
@@ -171,73 +175,6 @@ export class ConnectPath implements SocketPath {
     const { addresses, clock } = this.#options;
     return { origin: addresses.originOf(request), apiKeyId: caller.apiKey.id, clock };
   }
-}
-
-/** A client's request, which gets one answer and one audit record. */
-class Exchange {
-  /** The key that the client sent. */
-  apiKey: ApiKeyIdentity | undefined;
-  /** Aborts if the client leaves before its browser is leased. */
-  readonly left: AbortSignal;
-  readonly #socket: Duplex;
-  readonly #record: (status: number) => void;
-  readonly #requestId = randomUUID();
-
-  constructor(socket: Duplex, { path, record }: { path: string; record: (answered: Answered) => void }) {
-    this.#socket = socket;
-    let isRecorded = false;
-    this.#record = (status) => {
-      if (isRecorded) return;
-      isRecorded = true;
-      const requestId = this.#requestId;
-      record({ route: path, apiKey: this.apiKey, status, requestId, names: connectParameters });
-    };
-    this.left = signalOfEnd(socket);
-    // The session's own WebSocket refused the client.
-    socket.once('finish', () => this.#record(503));
-    socket.once('close', () => this.#record(499));
-  }
-
-  /** Call it when the client got its WebSocket. */
-  accepted(): void {
-    this.#record(101);
-  }
-
-  refuse(status: number, code: string, message: string, headers: Record<string, string> = {}): void {
-    if (this.left.aborted) return;
-    this.#record(status);
-    refuse(this.#socket, status, code, message, { requestId: this.#requestId, headers });
-  }
-}
-
-/** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */
-function signalOfEnd(socket: Duplex): AbortSignal {
-  const controller = new AbortController();
-  // The server's limit for silent connections doesn't hold for clients that wait.
-  if ('setTimeout' in socket && typeof socket.setTimeout === 'function') socket.setTimeout(0);
-  socket.once('close', () => controller.abort());
-  // Until somebody reads from a socket, its end isn't noticed.
-  socket.once('end', () => socket.destroy());
-  socket.resume();
-  return controller.signal;
-}
-
-/** Calls `giveBack` once when the connection ends, unless the lease has ended already. */
-function endWith(socket: Duplex, session: Session, giveBack: () => void): void {
-  const { lease } = session;
-  const end = () => {
-    if (!session.alive || session.lease !== lease) return;
-    try {
-      giveBack();
-    } catch (error) {
-      // When a control plane stops, its sessions stay alive, although their pools have ended the leases.
-      if (!(error instanceof OperationError && error.code === 'not_found')) throw error;
-    }
-  };
-  // A service that has sent its last byte has closed the WebSocket, although the client may keep its end open.
-  socket.once('finish', end);
-  socket.once('close', end);
-  if (socket.destroyed) end();
 }
 
 function refuseOtherEngine({ headers }: IncomingMessage): void {

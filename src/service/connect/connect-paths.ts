@@ -1,12 +1,10 @@
 import type { SocketPath } from '../http/socket-route.ts';
 import { versionProblem } from '../playwright/playwright-endpoint.ts';
-import type { Sessions } from '../sessions/sessions.ts';
 import { ConnectPath, type ConnectOptions, type Relay } from './connect-path.ts';
 
 type Offer = {
   /** The Playwrights of this machine. */
   playwrightEndpoint: { installed: readonly { version: string }[] };
-  sessions: Sessions;
   /** Set if the browsers run on other machines. */
   machines?: object | undefined;
 };
@@ -14,12 +12,12 @@ type Offer = {
 /** The paths where clients lease a browser by connecting, on the WebSockets of sessions in `sockets`. */
 export function connectPaths(
   sockets: { '/browser/cdp': Relay; '/browser/playwright': Relay },
-  { playwrightEndpoint, sessions, machines, ...options }: ConnectOptions & Offer,
+  { playwrightEndpoint, machines, ...options }: ConnectOptions & Offer,
 ): { [path: string]: SocketPath } {
   /** A control plane knows the versions of its machines from their sessions. Before the first one, the machine decides. */
   const problem = (userAgent: string | undefined) => {
     if (!machines) return versionProblem(playwrightEndpoint.installed, userAgent);
-    const versions = new Set(sessions.list().flatMap(({ playwrightVersions }) => playwrightVersions));
+    const versions = new Set(options.sessions.list().flatMap(({ playwrightVersions }) => playwrightVersions));
     return versions.size === 0
       ? undefined
       : versionProblem(

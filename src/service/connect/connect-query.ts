@@ -42,12 +42,15 @@ export function readConnectQuery(search: URLSearchParams): ConnectQuery {
 }
 
 /** The tags of a lease: the client's name and version, such as `Playwright/1.65.1 node/20.20`, and those of the query. */
-export function tagsOf({ tags }: ConnectQuery, userAgent: string | undefined): Record<string, string> | undefined {
+export function tagsOf({ tags }: ConnectQuery, userAgent = ''): Record<string, string> {
   const client = testTagOf(
-    (userAgent ?? '')
+    userAgent
       .replaceAll(/\([^()]*\)/g, '')
       .trim()
       .replaceAll(/\s+/g, ' '),
   );
-  return client === '' ? tags : { [clientTag]: client, ...tags };
+  return {
+    ...(client && { [clientTag]: client }),
+    ...tags,
+  };
 }

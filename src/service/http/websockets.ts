@@ -27,7 +27,10 @@ export function refuseToken(socket: Duplex): void {
   );
 }
 
-/** Answers a request on a raw socket with an error, for example an upgrade, and ends the connection. */
+/**
+ * Answers a request on a raw socket with an error, for example an upgrade, and ends the connection. The socket emits
+ * `refused` with the status.
+ */
 export function refuse(
   socket: Duplex,
   status: number,
@@ -44,6 +47,7 @@ export function refuse(
     `Content-Length: ${Buffer.byteLength(body)}`,
     ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
   ];
+  socket.emit('refused', status);
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
 }
 

@@ -103,6 +103,7 @@ class ForwardedSocket {
       refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer: check that it runs`);
     });
     sent.once('response', (answer) => {
+      socket.emit('refused', answer.statusCode);
       socket.write(headOf(answer, { connection: 'close' }));
       answer.pipe(socket);
     });

@@ -5,8 +5,10 @@ import { chromium } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { startService, type Service } from '../../../src/service/service.ts';
 import { expect, test } from '../../support/runs/pool-run.ts';
+import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { lastHours } from '../audit/audit-records.ts';
 
 const apiKey = 'the-key';
 const headers = { authorization: `Bearer ${apiKey}` };
@@ -93,6 +95,30 @@ test('clients lease browsers of machines through a control plane', async () => {
     await browser.close();
     await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
   }
+});
+
+test('the audit record has the status with which a machine refuses a client', async () => {
+  const key = 'key-of-the-machine';
+  await using machine = await startService({ apiKey: key });
+  // Without a session, the control plane doesn't know the versions of its machine. It creates the pool `default`.
+  await using service = await startService(
+    { apiKey, machines: { from: machine.url, apiKey: key } },
+    { addUser: () => true },
+  );
+  const refused = await refusalOf(`${socketUrl(service)}/playwright`, {
+    ...headers,
+    'user-agent': 'Playwright/1.2.3 (x64)',
+  });
+  expect(refused).toMatchObject({ status: 428, message: expect.stringContaining('the client is Playwright 1.2.3') });
+  const { start, end } = lastHours();
+  const list = `/audit-logs?${new URLSearchParams({ start, end })}`;
+  const statuses = async () => {
+    const { body } = await callerOf(service)('GET', list);
+    return (body as { route: string; status: number }[])
+      .filter(({ route }) => route === '/playwright')
+      .map(({ status }) => status);
+  };
+  await expect.poll(statuses).toEqual([428]);
 });
 
 function socketUrl({ url }: Service): string {

@@ -1,0 +1,53 @@
+import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { Answered } from '../audit/auditor.ts';
+import type { ApiKeyIdentity } from '../http/handler.ts';
+import { refuse } from '../http/websockets.ts';
+import { connectParameters } from './connect-query.ts';
+
+/** A client's request, which gets one answer and one audit record. */
+export class Exchange {
+  /** The key that the client sent. */
+  apiKey: ApiKeyIdentity | undefined;
+  /** Aborts when the client's connection is closed. */
+  readonly left: AbortSignal;
+  readonly #socket: Duplex;
+  readonly #record: (status: number) => void;
+  readonly #requestId = randomUUID();
+
+  constructor(socket: Duplex, { path, record }: { path: string; record: (answered: Answered) => void }) {
+    this.#socket = socket;
+    let isRecorded = false;
+    this.#record = (status) => {
+      if (isRecorded) return;
+      isRecorded = true;
+      const requestId = this.#requestId;
+      record({ route: path, apiKey: this.apiKey, status, requestId, names: connectParameters });
+    };
+    this.left = signalOfEnd(socket);
+    socket.once('refused', (status: number) => this.#record(status));
+    this.left.addEventListener('abort', () => this.#record(499));
+  }
+
+  /** Call it when the client got its WebSocket. */
+  accepted(): void {
+    this.#record(101);
+  }
+
+  refuse(status: number, code: string, message: string, headers: Record<string, string> = {}): void {
+    refuse(this.#socket, status, code, message, { requestId: this.#requestId, headers });
+  }
+}
+
+/** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */
+function signalOfEnd(socket: Duplex): AbortSignal {
+  const controller = new AbortController();
+  // The server's limit for silent connections doesn't hold for clients that wait.
+  (socket as Socket).setTimeout(0);
+  socket.once('close', () => controller.abort());
+  // Until somebody reads from a socket, its end isn't noticed.
+  socket.once('end', () => socket.destroy());
+  socket.resume();
+  return controller.signal;
+}
