@@ -7,6 +7,7 @@ import type { Addresses } from './http/addresses.ts';
 import type { Pages } from './http/document.ts';
 import { hostedLoginPages, type HostedLogin } from './logins/hosted/hosted-login-view.ts';
 import { liveViewPage, openShortLink, shortLiveViewPath } from './live-view/live-view-document.ts';
+import { openShortReplayLink, shortReplayPath } from './replays/replay-links.ts';
 import { replayPages, type ReplayView } from './replays/replay-view.ts';
 
 export type PagesOptions = {
@@ -25,6 +26,7 @@ export type PagesOptions = {
 export function createPages({ findReplay, findLiveView, findLogin, addresses }: PagesOptions): Pages {
   const pages: Pages = new Hono();
   pages.route('/browser/replays', replayPages(findReplay));
+  pages.get(shortReplayPath, openShortReplayLink);
   pages.get('/browser/live', liveViewPage(findLiveView));
   pages.get(shortLiveViewPath, openShortLink);
   pages.route('/browser/login', hostedLoginPages(findLogin, addresses));

@@ -17,7 +17,9 @@ import type { Pools } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
+import type { Replays } from '../replays/replays.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { attachedReplay } from './attached-replay.ts';
 import { readConnectQuery, tagsOf } from './connect-query.ts';
 import { Exchange } from './exchange.ts';
 import { endWith } from './lease-end.ts';
@@ -26,6 +28,7 @@ export type ConnectOptions = {
   callers: Callers;
   pools: Pools;
   sessions: Sessions;
+  replays: Replays;
   /** Whether the service creates the pool named `default` when it is first needed. */
   isEmbedded: boolean;
   addresses: Addresses;
@@ -120,12 +123,16 @@ export class ConnectPath implements SocketPath {
       log('lease_ended', noted);
     });
     const link = this.#asked(request, caller);
+    const replay =
+      query.replay === 'on'
+        ? [await attachedReplay(session, this.#options.replays, { ...link, title: query.name })]
+        : [];
     // The key may have been deleted while its client waited.
     this.#identify(token, exchange);
     // The parameters of the query are meant for the lease. Those of the session's WebSocket have other meanings.
     this.#relay.join(lease.token, { ...asked, search: new URLSearchParams() }, () => {
       exchange.accepted();
-      return [attachedLiveView(session, link)];
+      return [attachedLiveView(session, link), ...replay];
     });
   }
 

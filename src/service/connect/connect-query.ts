@@ -14,6 +14,7 @@ const connectQuery = z.strictObject({
   name: name.optional(),
   tags: tags.optional(),
   release: z.enum(['recycle', 'reuse']).default('recycle'),
+  replay: z.enum(['on', 'off']).default('off'),
   engine: z.literal('chromium').default('chromium'),
   acquire_timeout_seconds: queryInteger().min(0).max(longestWaitSeconds).default(300),
 });

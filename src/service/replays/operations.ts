@@ -1,8 +1,8 @@
 import { replay, type Replay, type replays as operations } from '../../contract/replays.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import { keptMs, type Replays, type ReplayRecord, replaysTable } from './replays.ts';
+import { replayUrl } from './replay-links.ts';
+import { type Replays, type ReplayRecord, replaysTable } from './replays.ts';
 import type { Clock } from '../process/clock.ts';
-import { linkToken } from '../process/links.ts';
 import { answerOf } from '../database/answer-of.ts';
 import type { Caller, HandlerTree } from '../http/handler.ts';
 
@@ -45,11 +45,10 @@ export function replayHandlers({
 
   function shown(record: ReplayRecord, { origin, caller }: { origin: string; caller: Caller }): Replay {
     const { id, failure } = record;
-    const token = linkToken(record.token, { apiKeyId: caller.apiKey.id, now: clock.now(), lifeMs: keptMs });
     return {
       ...answer(record),
       replay_id: id,
-      replay_view_url: `${origin}/browser/replays?jwt=${token}&replay_id=${id}`,
+      replay_view_url: replayUrl(record, { origin, apiKeyId: caller.apiKey.id, clock }),
       ...(failure && { error_message: failure.message }),
     };
   }

@@ -34,13 +34,13 @@ test('a Playwright Test suite without this package runs on a pool, and returns a
         }`,
     },
     env: {
-      PW_TEST_CONNECT_WS_ENDPOINT: `${socketUrl(service)}/playwright?pool=ci`,
+      PW_TEST_CONNECT_WS_ENDPOINT: `${socketUrl(service)}/playwright?pool=ci&replay=on`,
       PW_TEST_CONNECT_HEADERS: JSON.stringify(headers),
     },
   });
   expect(stats, output).toEqual({ passed: 4, failed: 0, flaky: 0, skipped: 0 });
   const attached = results['buys tea']![0]!.attachments.map(({ name }) => name);
-  expect(attached.toSorted()).toEqual(['live view', 'trace']);
+  expect(attached.toSorted()).toEqual(['live view', 'replay', 'trace']);
   await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
 });
 

@@ -1,57 +1,12 @@
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { startService } from '../../../src/service/service.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
 import { lastHours } from '../audit/audit-records.ts';
-import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
-import { empty } from '../../support/service/shared-service.ts';
+import { callerOf } from '../../support/service/service.ts';
+import { apiKey, headers, logged, test, version } from './leasing-service.ts';
 
-type Fixtures = {
-  /** The URL of a path of the service, with its key in the query. */
-  urlOf: (path: string) => string;
-  createPool: (name: string, size: number) => Promise<void>;
-  counts: (pool: string) => Promise<{ leased: number; waiting: number }>;
-};
-
-const apiKey = 'recognisable-key-of-the-service';
-const headers = { authorization: `Bearer ${apiKey}` };
-const { version } = createRequire(import.meta.url)('@playwright/test/package.json') as { version: string };
-const logged: string[] = [];
-const log = (...event: unknown[]) => void logged.push(JSON.stringify(event));
-
-const test = base.extend<Fixtures, { shared: TestService }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startService({ apiKey, log });
-      await use({ ...service, call: callerOf(service) });
-    },
-    { scope: 'worker' },
-  ],
-  service: async ({ shared }, use) => {
-    await use(shared);
-    await empty(shared.call);
-  },
-  urlOf: async ({ service }, use) => {
-    await use((path) => {
-      const url = new URL(`${service.url.replace('http', 'ws')}${path}`);
-      url.searchParams.set('token', apiKey);
-      return url.href;
-    });
-  },
-  createPool: async ({ call }, use) => {
-    await use(async (name, size) => {
-      expect((await call('POST', '/browser_pools', { name, size, headless: true })).status).toBe(201);
-    });
-  },
-  counts: async ({ call }, use) => {
-    await use(async (pool) => {
-      const { body } = await call('GET', `/browser_pools/${pool}`);
-      return { leased: body.acquired_count, waiting: body.waiting_count ?? 0 };
-    });
-  },
-});
 test.describe.configure({ mode: 'serial' });
 
 for (const { path, connect } of [

@@ -44,7 +44,13 @@ test('browser_live_view_url works until the session is deleted @long', async ({ 
 });
 
 test('the replay and live view pages ask for no API key, everything else does', async ({ service }) => {
-  for (const path of ['/browser/replays', '/browser/replays/video', '/browser/live', '/browser/live/other']) {
+  for (const path of [
+    '/browser/replays',
+    '/browser/replays/video',
+    '/browser/replay/other',
+    '/browser/live',
+    '/browser/live/other',
+  ]) {
     const response = await fetch(`${service.url}${path}`);
     expect([response.status, response.headers.get('content-type')]).toEqual([404, 'text/html; charset=UTF-8']);
     expect((await fetch(`${service.url}${path}`, { method: 'POST' })).status).toBe(401);
