@@ -17,8 +17,11 @@ import type { Pools } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
+import type { ProfileStore } from '../profiles/profiles.ts';
 import type { Replays } from '../replays/replays.ts';
+import type { Surroundings } from '../sessions/session-settings.ts';
 import type { Sessions } from '../sessions/sessions.ts';
+import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
 import { readConnectQuery, tagsOf } from './connect-query.ts';
 import { Exchange } from './exchange.ts';
@@ -28,6 +31,8 @@ export type ConnectOptions = {
   callers: Callers;
   pools: Pools;
   sessions: Sessions;
+  profiles: ProfileStore;
+  surroundingsOf: (projectId: string) => Surroundings;
   replays: Replays;
   /** Whether the service creates the pool named `default` when it is first needed. */
   isEmbedded: boolean;
@@ -101,6 +106,7 @@ export class ConnectPath implements SocketPath {
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
 
     const pool = this.#poolOf(caller.projectId, query.pool);
+    const profile = askedProfile(query, pool, this.#options);
     const askedAt = clock.now();
     const tags = tagsOf(query, request.headers['user-agent']);
     const terms = { ...(query.name && { name: query.name }), tags };
@@ -122,6 +128,12 @@ export class ConnectPath implements SocketPath {
       pool.release(session.id, query.release === 'reuse');
       log('lease_ended', noted);
     });
+    if (profile && session.profile?.id !== profile.id) {
+      const load = (until: AbortSignal) => session.loadProfile(profile, query.save_changes, until);
+      await this.#options.sessions.change(session, load, exchange.left);
+      // Meanwhile another client may have got the browser.
+      lease.signal.throwIfAborted();
+    }
     const link = this.#asked(request, caller);
     const replay =
       query.replay === 'on'

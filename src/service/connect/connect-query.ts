@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { testTagOf } from '../../contract/lease-tags.ts';
-import { queryInteger } from '../../contract/pagination.ts';
+import { queryBoolean, queryInteger } from '../../contract/pagination.ts';
 import { name, tags } from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
@@ -13,6 +13,8 @@ const connectQuery = z.strictObject({
   pool: z.string().optional(),
   name: name.optional(),
   tags: tags.optional(),
+  profile: z.string().optional(),
+  save_changes: queryBoolean().default(false),
   release: z.enum(['recycle', 'reuse']).default('recycle'),
   replay: z.enum(['on', 'off']).default('off'),
   engine: z.literal('chromium').default('chromium'),
