@@ -3,8 +3,8 @@ import { type Command, Option } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 
-/** `dataDirectory`: that of the embedded service. */
-export type ServiceAddress = { baseURL: string; apiKey: string; dataDirectory?: string };
+/** `projectId`: the project that the environment chooses. `dataDirectory`: that of the embedded service. */
+export type ServiceAddress = { baseURL: string; apiKey: string; projectId?: string; dataDirectory?: string };
 
 export type ConnectionOptions = { baseUrl?: string; apiKey?: string; dataDir?: string };
 
@@ -35,12 +35,13 @@ export async function connected<T>(
   use: (client: Client, startedHere: boolean, service: ServiceAddress) => Promise<T>,
 ): Promise<T> {
   const projectId = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
-  const [{ createClient }, { startedHere, ...service }] = await Promise.all([
+  const [{ createClient }, { startedHere, ...found }] = await Promise.all([
     import('../client/index.ts'),
     serviceOf(options, env, signal),
   ]);
-  const { baseURL, apiKey } = service;
-  const client = orNamed(options, () => createClient({ baseURL, apiKey, ...(projectId && { projectId }) }));
+  const service = { ...found, ...(projectId && { projectId }) };
+  const { dataDirectory: _, ...address } = service;
+  const client = orNamed(options, () => createClient(address));
   try {
     return await use(client, startedHere, service);
   } finally {

@@ -2,6 +2,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { NotFoundError } from '../client/errors.ts';
 import type { BrowserPool, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
+import { connected, type ConnectionOptions, type ServiceAddress } from './connection.ts';
+import { interruptible } from './interruption.ts';
+import { withProgress } from './progress.ts';
 import { all } from './service-command.ts';
 
 const mostNames = 5;
@@ -15,6 +18,24 @@ export function poolOption(): Option {
     if (!name.startsWith('-')) return name;
     throw new InvalidArgumentError('It must be the name of a pool.');
   });
+}
+
+/** Finds the service and the pool for a command that gives out URLs. An embedded service then runs until this process ends. */
+export async function serviceAndPool(
+  options: ConnectionOptions & { pool?: string },
+  env: NodeJS.ProcessEnv,
+): Promise<{ service: ServiceAddress; pool: string | undefined }> {
+  let found: { service: ServiceAddress; pool: string | undefined };
+  await withProgress('Connecting to the service', () =>
+    interruptible((signal) =>
+      connected(options, env, signal, async (client, _startedHere, service) => {
+        const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
+        const isEmbedded = service.dataDirectory !== undefined;
+        found = { service, pool: await leasedPool(client, { named, isEmbedded, signal }) };
+      }),
+    ),
+  );
+  return found!;
 }
 
 /**

@@ -1,11 +1,10 @@
 import { Command } from 'commander';
+import { newId } from '../service/process/id.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connectURL } from './connect-url.ts';
-import { connected, connectionOptions, type ConnectionOptions, type ServiceAddress } from './connection.ts';
+import { connectionOptions, type ConnectionOptions, type ServiceAddress } from './connection.ts';
 import { exitLike, runWithOurStreams } from './inherited-command.ts';
-import { interruptible } from './interruption.ts';
-import { leasedPool, poolOption } from './leased-pool.ts';
-import { withProgress } from './progress.ts';
+import { poolOption, serviceAndPool } from './leased-pool.ts';
 import { examples } from './service-command.ts';
 
 type RunOptions = ConnectionOptions & { pool?: string };
@@ -37,30 +36,25 @@ export function runCommand(env: NodeJS.ProcessEnv): Command {
           'there is no command to run. Write it after --, for example: playwright-pool run -- npx playwright test',
           exitCodes.usage,
         );
-      const variables = await withProgress('Connecting to the service', () => variablesFor(options, env));
+      const variables = await variablesFor(options, env);
       exitLike(await runWithOurStreams(words, { ...env, ...variables }));
     });
 }
 
 /** The variables by which the command finds the service. Those that are `undefined` would name another one. */
 async function variablesFor(options: RunOptions, env: NodeJS.ProcessEnv): Promise<NodeJS.ProcessEnv> {
-  let variables: NodeJS.ProcessEnv = {};
-  await interruptible((signal) =>
-    connected(options, env, signal, async (client, _startedHere, service) => {
-      const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
-      const pool = await leasedPool(client, { named, isEmbedded: service.dataDirectory !== undefined, signal });
-      variables = {
-        ...serviceVariables(service),
-        PLAYWRIGHT_POOL_NAME: pool,
-        PLAYWRIGHT_POOL_WS_URL: connectURL(service, { protocol: 'playwright', pool, key: true }),
-        PLAYWRIGHT_POOL_CDP_URL: connectURL(service, { protocol: 'cdp', pool, key: true }),
-        // Without the key, because Playwright's error messages contain this URL.
-        PW_TEST_CONNECT_WS_ENDPOINT: connectURL(service, { protocol: 'playwright', pool, key: false }),
-        PW_TEST_CONNECT_HEADERS: connectHeaders(service, env),
-      };
-    }),
-  );
-  return variables;
+  const { service, pool } = await serviceAndPool(options, env);
+  // Pools serve runs in turn. All clients of the command are one run.
+  const place = { pool, run: newId() };
+  return {
+    ...serviceVariables(service),
+    PLAYWRIGHT_POOL_NAME: pool,
+    PLAYWRIGHT_POOL_WS_URL: connectURL(service, { protocol: 'playwright', ...place, key: true }),
+    PLAYWRIGHT_POOL_CDP_URL: connectURL(service, { protocol: 'cdp', ...place, key: true }),
+    // Without the key, because Playwright's error messages contain this URL.
+    PW_TEST_CONNECT_WS_ENDPOINT: connectURL(service, { protocol: 'playwright', ...place, key: false }),
+    PW_TEST_CONNECT_HEADERS: connectHeaders(service, env),
+  };
 }
 
 function serviceVariables({ baseURL, apiKey, dataDirectory }: ServiceAddress): NodeJS.ProcessEnv {
@@ -72,16 +66,11 @@ function serviceVariables({ baseURL, apiKey, dataDirectory }: ServiceAddress): N
   };
 }
 
-/** The headers in the environment, the API key and the project. */
+/** The headers in the environment, and the API key. */
 function connectHeaders({ apiKey }: ServiceAddress, env: NodeJS.ProcessEnv): string {
   const given = env['PW_TEST_CONNECT_HEADERS']?.trim() || '{}';
-  const project = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
   try {
-    return JSON.stringify({
-      ...(JSON.parse(given) as object),
-      Authorization: `Bearer ${apiKey}`,
-      ...(project && { 'x-kernel-project-id': project }),
-    });
+    return JSON.stringify({ ...(JSON.parse(given) as object), Authorization: `Bearer ${apiKey}` });
   } catch {
     throw new CommandError('PW_TEST_CONNECT_HEADERS is not JSON: correct it, or unset it', exitCodes.usage);
   }

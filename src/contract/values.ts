@@ -42,8 +42,10 @@ export const hostName = /^[\p{L}\p{M}\p{N}_](?:[\p{L}\p{M}\p{N}._-]*[\p{L}\p{M}\
 
 const tagCharacters = /^[A-Za-z0-9 _.:/=+@-]*$/;
 
+export const tagValue = z.string().max(256).regex(tagCharacters);
+
 export const tags = z
-  .record(z.string().min(1).max(128).regex(tagCharacters), z.string().max(256).regex(tagCharacters))
+  .record(z.string().min(1).max(128).regex(tagCharacters), tagValue)
   .refine((value) => Object.keys(value).length <= 50, 'must have at most 50 entries');
 
 /** The size of a browser's window in pixels. `refresh_rate` is in Hz. Default: the service chooses it. */

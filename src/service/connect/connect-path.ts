@@ -100,7 +100,7 @@ export class ConnectPath implements SocketPath {
     const token = bearerToken(request) ?? search.get('token') ?? '';
     const apiKey = this.#identify(token, exchange);
     const query = readConnectQuery(search);
-    const caller = { apiKey, projectId: this.#projectOf(apiKey, request) };
+    const caller = { apiKey, projectId: this.#projectOf(apiKey, request, query.project) };
     refuseOtherEngine(request);
     const problem = this.#versionProblem(request.headers['user-agent']);
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
@@ -164,9 +164,9 @@ export class ConnectPath implements SocketPath {
     return apiKey;
   }
 
-  #projectOf(apiKey: ApiKeyIdentity, { headers }: IncomingMessage): string {
+  #projectOf(apiKey: ApiKeyIdentity, { headers }: IncomingMessage, inQuery: string | undefined): string {
     const chosen = [headers['x-kernel-project-id'] ?? []].flat()[0]?.trim();
-    return this.#options.callers.projectOf(apiKey, chosen || undefined);
+    return this.#options.callers.projectOf(apiKey, chosen || inQuery);
   }
 
   /** Throws `not_found`, and `bad_request` if the client must name a pool. */

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
-import { testTagOf } from '../../contract/lease-tags.ts';
+import { runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
 import { queryBoolean, queryInteger } from '../../contract/pagination.ts';
-import { name, tags } from '../../contract/values.ts';
+import { name, tags, tagValue } from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
 
@@ -10,8 +10,11 @@ const longestWaitSeconds = 3600;
 
 const connectQuery = z.strictObject({
   token: z.string().optional(),
+  project: z.string().optional(),
   pool: z.string().optional(),
   name: name.optional(),
+  run: tagValue.optional(),
+  worker: tagValue.optional(),
   tags: tags.optional(),
   profile: z.string().optional(),
   save_changes: queryBoolean().default(false),
@@ -45,7 +48,7 @@ export function readConnectQuery(search: URLSearchParams): ConnectQuery {
 }
 
 /** The tags of a lease: the client's name and version, such as `Playwright/1.65.1 node/20.20`, and those of the query. */
-export function tagsOf({ tags }: ConnectQuery, userAgent = ''): Record<string, string> {
+export function tagsOf({ run, worker, tags }: ConnectQuery, userAgent = ''): Record<string, string> {
   const client = testTagOf(
     userAgent
       .replaceAll(/\([^()]*\)/g, '')
@@ -54,6 +57,8 @@ export function tagsOf({ tags }: ConnectQuery, userAgent = ''): Record<string, s
   );
   return {
     ...(client && { [clientTag]: client }),
+    ...(run !== undefined && { [runTag]: run }),
+    ...(worker !== undefined && { [workerTag]: worker }),
     ...tags,
   };
 }

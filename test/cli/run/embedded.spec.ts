@@ -30,7 +30,7 @@ test('run starts the embedded service for a command, and the service ends with i
   expect(pools).toEqual([]);
   expect(env).toMatchObject({ PLAYWRIGHT_POOL_DATA_DIR: dataDirectory });
   expect(Object.keys(env)).not.toContain('PLAYWRIGHT_POOL_BASE_URL');
-  expect(env['PW_TEST_CONNECT_WS_ENDPOINT']).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/playwright$/);
+  expect(env['PW_TEST_CONNECT_WS_ENDPOINT']).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/playwright\?run=\w+$/);
   expect(await cli.exited).toEqual({ code: 0, signal: null });
   await expect.poll(() => readServiceRecord(dataDirectory)).toBeUndefined();
 });
@@ -51,7 +51,7 @@ test('run and url join a service of the data directory, and leave it running', a
   expect(await url.firstLine()).toBe(`${base}/playwright?token=${token}`);
   const print = 'console.log(process.env.PLAYWRIGHT_POOL_CDP_URL)';
   await using run = new CliProcess(['run', '--', process.execPath, '-e', print], { env });
-  expect(await run.firstLine()).toBe(`${base}/cdp?token=${token}`);
+  expect((await run.firstLine()).replace(/run=\w+&/, '')).toBe(`${base}/cdp?token=${token}`);
   await Promise.all([url.exited, run.exited]);
   expect(readServiceRecord(dataDirectory)?.pid).toBe(serve.child.pid);
 });

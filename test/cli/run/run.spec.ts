@@ -13,33 +13,41 @@ test('run gives a command the variables of the service and its pool, and exits w
 }) => {
   const [key, host] = [service.apiKey, new URL(service.url).host];
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  const project = ((await service.call('GET', '/org/projects')).body as { id: string }[])[0]!.id;
+  const urls = (query: string) => ({
+    PLAYWRIGHT_POOL_WS_URL: `ws://${host}/playwright?${query}&token=${key}`,
+    PLAYWRIGHT_POOL_CDP_URL: `ws://${host}/cdp?${query}&token=${key}`,
+    PW_TEST_CONNECT_WS_ENDPOINT: `ws://${host}/playwright?${query}`,
+  });
   const expected = {
     PLAYWRIGHT_POOL_BASE_URL: service.url,
     PLAYWRIGHT_POOL_API_KEY: key,
     PLAYWRIGHT_POOL_NAME: 'ci',
-    PLAYWRIGHT_POOL_WS_URL: `ws://${host}/playwright?pool=ci&token=${key}`,
-    PLAYWRIGHT_POOL_CDP_URL: `ws://${host}/cdp?pool=ci&token=${key}`,
-    PW_TEST_CONNECT_WS_ENDPOINT: `ws://${host}/playwright?pool=ci`,
   };
   const command = ['--', process.execPath, '-e', `${printVariables}; process.exit(7)`];
   const byEnvironment = variablesOf(await cliProcess(['run', ...command]));
-  expect(byEnvironment).toMatchObject(expected);
+  // All clients of a command are one run.
+  expect(byEnvironment).toMatchObject({ ...expected, ...urls(`pool=ci&run=${runIn(byEnvironment)}`) });
   expect(JSON.parse(byEnvironment['PW_TEST_CONNECT_HEADERS']!)).toEqual({ Authorization: `Bearer ${key}` });
 
   // Options name another service than the environment, and other headers stay.
   const other = {
     PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1',
     PLAYWRIGHT_POOL_NAME: 'other',
-    PLAYWRIGHT_POOL_PROJECT: ((await service.call('GET', '/org/projects')).body as { id: string }[])[0]!.id,
+    PLAYWRIGHT_POOL_PROJECT: project,
     PW_TEST_CONNECT_HEADERS: '{"x-team":"shop"}',
   };
   const options = ['--base-url', `${service.url}/`, '--api-key', key, '--pool', 'ci'];
   const byOptions = variablesOf(await cliProcess(['run', ...options, ...command], { env: other }));
-  expect(byOptions).toMatchObject({ ...expected, PLAYWRIGHT_POOL_BASE_URL: `${service.url}/` });
+  expect(byOptions).toMatchObject({
+    ...expected,
+    ...urls(`pool=ci&run=${runIn(byOptions)}&project=${project}`),
+    PLAYWRIGHT_POOL_BASE_URL: `${service.url}/`,
+  });
+  expect(runIn(byOptions)).not.toBe(runIn(byEnvironment));
   expect(JSON.parse(byOptions['PW_TEST_CONNECT_HEADERS']!)).toEqual({
     'x-team': 'shop',
     Authorization: `Bearer ${key}`,
-    'x-kernel-project-id': other.PLAYWRIGHT_POOL_PROJECT,
   });
 });
 
@@ -114,6 +122,10 @@ test('url prints the URL of a pool for each protocol', async ({ cli, service }) 
   expect(await cli('url --pool ci --cdp')).toEqual({ code: 0, stdout: `${end('cdp')}\n`, stderr: '' });
   expect(JSON.parse((await cli('url --json')).stdout)).toEqual({ url: end('playwright') });
 });
+
+function runIn({ PLAYWRIGHT_POOL_WS_URL: url = '' }: Record<string, string>): string {
+  return new URL(url).searchParams.get('run')!;
+}
 
 function variablesOf({ code, stdout, stderr }: Ended): Record<string, string> {
   expect({ code, stderr }).toEqual({ code: 7, stderr: '' });

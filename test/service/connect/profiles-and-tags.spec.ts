@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { refusalOf } from '../../support/http/refusal.ts';
@@ -83,4 +84,35 @@ test('a client that leaves while its profile is loaded leaves no lease', async (
     client.terminate();
     await expect.poll(() => counts('ci')).toEqual({ leased: 0, waiting: 0 });
   }
+});
+
+test('run and worker are the tags of the fixtures, and runs take turns', async ({ call, urlOf, createPool }) => {
+  await createPool('ci', 1);
+  const connect = async (run: string, worker: number) => {
+    const client = new WebSocket(urlOf(`/cdp?pool=ci&run=${run}&worker=${worker}`));
+    await once(client, 'open');
+    return client;
+  };
+  const first = await connect('a', 0);
+  const { body } = await call('GET', '/browsers');
+  expect(body[0].tags).toMatchObject({ 'playwright-pool.run': 'a', 'playwright-pool.worker': '0' });
+  const order: string[] = [];
+  const waiting: Promise<void>[] = [];
+  for (const [run, worker] of [
+    ['a', 1],
+    ['a', 2],
+    ['b', 0],
+  ] as const) {
+    const counted = waiting.length + 1;
+    const use = async () => {
+      const client = await connect(run, worker);
+      order.push(run + worker);
+      client.close();
+    };
+    waiting.push(use());
+    await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.waiting_count).toBe(counted);
+  }
+  first.close();
+  await Promise.all(waiting);
+  expect(order.indexOf('b0')).toBeLessThan(2);
 });
