@@ -37,7 +37,7 @@ export type ServiceOptions = {
   tls?: { cert: string; key: string };
   /**
    * Addresses and networks of proxies before the service, such as `10.0.0.0/8`. Their headers X-Forwarded-Proto,
-   * X-Forwarded-Host and X-Forwarded-For count. Default: none.
+   * X-Forwarded-Host, X-Forwarded-Prefix and X-Forwarded-For count. Default: none.
    */
   trustedProxies?: readonly string[];
   /** Keeps pages and CDP clients from all addresses of the service's machine. Default: false. */

@@ -13,6 +13,7 @@ export type AddressOptions = {
 /** Names and addresses that always lead to this machine. */
 const loopback = /^(([a-z\d-]+\.)*localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 const hostAndPort = /^([a-z\d_.-]+|\[[\da-f:.]+\])(:\d{1,5})?$/i;
+const pathOfProxy = /^(\/[\w.~-]+)+$/;
 const every = new Set(['0.0.0.0', '[::]']);
 
 /** The addresses by which callers reach the service. */
@@ -29,11 +30,15 @@ export class Addresses {
     this.#proxies = trustedProxies.length > 0 ? networks(trustedProxies) : undefined;
   }
 
-  /** The public URL, or else the origin that the caller used, such as `http://127.0.0.1:3000`. */
+  /**
+   * The public URL, or else the origin that the caller used, such as `http://127.0.0.1:3000`. If a trusted proxy serves
+   * this service below a path, the path follows.
+   */
   originOf(incoming: IncomingMessage): string {
-    if (this.#public) return this.#public.origin;
-    const { host = '', scheme } = this.#asked(incoming);
-    return `${scheme}://${host.toLowerCase()}`;
+    const { host = '', scheme, isForwarded } = this.#asked(incoming);
+    const [prefix = ''] = values(incoming.headers['x-forwarded-prefix']);
+    const path = isForwarded && pathOfProxy.test(prefix) ? prefix : '';
+    return `${this.#public?.origin ?? `${scheme}://${host.toLowerCase()}`}${path}`;
   }
 
   /** The IP address of the caller. A trusted proxy names it. */

@@ -1,0 +1,82 @@
+import { execFile } from 'node:child_process';
+import { writeFile } from 'node:fs/promises';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { expect, test, type TestInfo } from '@playwright/test';
+import { startService } from '../../../src/service/service.ts';
+import { makeAuthority } from '../../support/http/certificates.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
+
+// In one worker, because keys take long to make.
+test.describe.configure({ mode: 'default' });
+
+const apiKey = 'the-key';
+const root = fileURLToPath(new URL('../../..', import.meta.url));
+const authority = makeAuthority();
+const pair = authority.issue({ addresses: ['127.0.0.1'], hosts: ['localhost'] });
+
+/** Connects by wss and https to both paths below a URL, in a process that trusts the authority. */
+async function connectAll(base: string, testInfo: TestInfo): Promise<unknown> {
+  const script = `
+    import { chromium } from '@playwright/test';
+    const titles = [];
+    for (const base of ${JSON.stringify([base.replace('https', 'wss'), base])}) {
+      for (const connect of [
+        () => chromium.connect(base + '/playwright', { headers: { authorization: 'Bearer ${apiKey}' } }),
+        () => chromium.connectOverCDP(base + '/cdp?token=${apiKey}'),
+      ]) {
+        const browser = await connect();
+        const page = await browser.newPage();
+        await page.setContent('<title>seen</title>');
+        titles.push(await page.title());
+        await browser.close();
+      }
+    }
+    console.log(JSON.stringify(titles));`;
+  const file = testInfo.outputPath('authority.pem');
+  await writeFile(file, authority.cert);
+  const { stdout } = await promisify(execFile)(process.execPath, ['--input-type=module', '--eval', script], {
+    cwd: root,
+    env: { ...process.env, NODE_EXTRA_CA_CERTS: file },
+  });
+  return JSON.parse(stdout);
+}
+
+test('clients lease browsers by wss and https of the service', async ({}, testInfo) => {
+  const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
+  await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);
+  await using service = await startService({ apiKey, tls }, { addUser: () => true });
+  expect(service.url).toMatch(/^https:/);
+  expect(await connectAll(service.url, testInfo)).toEqual(['seen', 'seen', 'seen', 'seen']);
+});
+
+test('clients lease browsers by wss and https of a proxy that serves the service below a path', async ({}, testInfo) => {
+  await using service = await startService({ apiKey, trustedProxies: ['127.0.0.1'] }, { addUser: () => true });
+  await using proxy = await FaultProxy.start(service.url, {
+    tls: pair,
+    prefix: '/team/pool',
+    headersFor: () => ({
+      'x-forwarded-for': '127.0.0.1',
+      'x-forwarded-proto': 'https',
+      'x-forwarded-prefix': '/team/pool',
+    }),
+  });
+  expect(await connectAll(`${proxy.url}/team/pool`, testInfo)).toEqual(['seen', 'seen', 'seen', 'seen']);
+});
+
+test('the path of a proxy counts only if the proxy is trusted and the path is one', async () => {
+  await using service = await startService({ trustedProxies: ['127.0.0.1'] });
+  await using distrustful = await startService({});
+  const [host, otherHost] = [service, distrustful].map(({ url }) => url.replace('http', 'ws'));
+  expect(await urlOf(service, '/team')).toBe(`${host}/team/cdp?pool=ci`);
+  for (const wrong of ['team', '//evil.example', '/a?b', '/a/', '/../a b'])
+    expect(await urlOf(service, wrong)).toBe(`${host}/cdp?pool=ci`);
+  expect(await urlOf(distrustful, '/team')).toBe(`${otherHost}/cdp?pool=ci`);
+});
+
+/** The WebSocket's address that the service names to a caller through a proxy. */
+async function urlOf({ url }: { url: string }, prefix: string): Promise<string> {
+  const headers = { 'x-forwarded-prefix': prefix, 'x-forwarded-for': '127.0.0.1' };
+  const answer = await fetch(`${url}/cdp/json/version?pool=ci`, { headers });
+  return ((await answer.json()) as { webSocketDebuggerUrl: string }).webSocketDebuggerUrl;
+}
