@@ -109,7 +109,7 @@ export class ConnectPath implements SocketPath {
     const profile = askedProfile(query, pool, this.#options);
     const askedAt = clock.now();
     const tags = tagsOf(query, request.headers['user-agent']);
-    const terms = { ...(query.name && { name: query.name }), tags };
+    const terms = { ...(query.name && { name: query.name }), tags, endsWithSocket: true } as const;
     const timeoutMs = query.acquire_timeout_seconds * 1000;
     const session = await acquire(pool, { ...terms, timeoutMs, signal: exchange.left }, this.#options);
     if (!session) {

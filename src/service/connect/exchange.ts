@@ -6,6 +6,9 @@ import type { ApiKeyIdentity } from '../http/handler.ts';
 import { refuse } from '../http/websockets.ts';
 import { connectParameters } from './connect-query.ts';
 
+/** The silence after which the system asks if a client's machine still answers, in ms. */
+const keepAliveMs = 20_000;
+
 /** A client's request, which gets one answer and one audit record. */
 export class Exchange {
   /** The key that the client sent. */
@@ -43,8 +46,9 @@ export class Exchange {
 /** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */
 function signalOfEnd(socket: Duplex): AbortSignal {
   const controller = new AbortController();
-  // The server's limit for silent connections doesn't hold for clients that wait.
-  (socket as Socket).setTimeout(0);
+  // The server's limit for silent connections doesn't hold for clients that wait. If such a client's machine is gone, the
+  // system closes the connection 10 s after the first probe.
+  (socket as Socket).setTimeout(0).setKeepAlive(true, keepAliveMs);
   socket.once('close', () => controller.abort());
   // Until somebody reads from a socket, its end isn't noticed.
   socket.once('end', () => socket.destroy());

@@ -150,6 +150,11 @@ export class MachineSession extends Session {
     this.#onChange(this);
   }
 
+  override takeBack(): void {
+    // The next control plane ends the lease. This one can't store the new URLs of the session any more.
+    if (!this.#isDetached) super.takeBack();
+  }
+
   override changeHands(options = { wipe: false }): void {
     super.changeHands(options);
     this.#handedOver = this.#handOver(options);

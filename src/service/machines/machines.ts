@@ -89,7 +89,9 @@ export class Machines implements Launcher<MachineSession> {
       Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry });
       const { timeoutSeconds, invocationId, isChanged = false, wasReused = false } = state;
       Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused });
-      if (state.isEnding) void session.end();
+      // The client of a lease that ends with its connection was connected to the earlier control plane.
+      if (state.endsWithSocket) log('lease_ended', { session: id, pool: pool?.name ?? pool?.id });
+      if (state.isEnding || state.endsWithSocket) void session.end();
       return session;
     });
   }

@@ -31,6 +31,7 @@ export type MachineSessionState = {
   tags?: Record<string, string>;
   timeoutSeconds: number;
   startUrl?: string;
+  endsWithSocket?: true;
   invocationId?: string;
   pool?: { id: string; name?: string };
   leasedAt?: number;
@@ -79,7 +80,7 @@ export class MachineSessionRecords {
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
   const { isChanged, wasReused, profile, profileVersion, isSaved, alive } = session;
-  const { token, liveViewToken, name, tags, startUrl, pool, leasedAt, telemetry } = session.lease;
+  const { token, liveViewToken, name, tags, startUrl, endsWithSocket, pool, leasedAt, telemetry } = session.lease;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),
@@ -92,6 +93,7 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(name !== undefined && { name }),
     ...(tags && { tags }),
     ...(startUrl !== undefined && { startUrl }),
+    ...(endsWithSocket && { endsWithSocket }),
     ...(invocationId !== undefined && { invocationId }),
     ...(pool && { pool }),
     ...(leasedAt !== undefined && { leasedAt }),

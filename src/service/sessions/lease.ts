@@ -5,8 +5,8 @@ import { newToken } from '../process/id.ts';
 /** How many earlier tags a lease keeps. */
 const mostPastTags = 100;
 
-/** The properties of a pool's lease that its caller chooses. */
-export type LeaseTerms = { name?: string; tags?: Record<string, string>; startUrl?: string };
+/** The properties of a pool's lease that its caller chooses. `endsWithSocket`: it ends when its client disconnects. */
+export type LeaseTerms = { name?: string; tags?: Record<string, string>; startUrl?: string; endsWithSocket?: true };
 
 /** The tokens of a lease that an earlier service process began. */
 export type EarlierTokens = { token: string; liveViewToken: string };
@@ -28,6 +28,7 @@ export class Lease {
   telemetry: readonly TelemetryCategory[];
   /** The requested page. It may have failed to open. */
   startUrl: string | undefined;
+  endsWithSocket: true | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
   /** When it was leased from the pool, in ms since the epoch. */
