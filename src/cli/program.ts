@@ -14,6 +14,7 @@ import { invocationsCommand } from './invocations.ts';
 import { invokeCommand } from './invoke.ts';
 import { keysCommand } from './keys.ts';
 import { logsCommand } from './logs.ts';
+import { attachCommand, mcpCommand } from './playwright-tools.ts';
 import { poolsCommand } from './pools.ts';
 import { profilesCommand } from './profiles.ts';
 import { projectsCommand } from './projects.ts';
@@ -63,6 +64,8 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(initCommand())
     .addCommand(runCommand(env))
     .addCommand(urlCommand(env))
+    .addCommand(mcpCommand(env))
+    .addCommand(attachCommand(env))
     .addCommand(poolsCommand(env))
     .addCommand(sessionsCommand(env))
     .addCommand(topCommand(env))

@@ -64,7 +64,7 @@ test('each config in the documents loads in a fresh project @long', async ({ run
 test('no command in the documents is called wrongly @long', async ({ dataDirectory }, testInfo) => {
   await using service = await startService({ dataDirectory });
   // These start a service or a browser, or end with the terminal; other tests run them.
-  const left = /^(serve|top|init|deploy|doctor)\b/;
+  const left = /^(serve|top|init|deploy|doctor|mcp|attach)\b/;
   const lines = (await commandLines()).map((line) => /^npx playwright-pool ([^#]*)/.exec(line)?.[1]?.trim() ?? '');
   const commands = [...new Set(lines)].filter((command) => command !== '' && !left.test(command));
   expect(commands.length).toBeGreaterThan(20);
