@@ -151,10 +151,8 @@ export class LocalSession extends Session {
   async changeProxy(proxy: ProxyAccess | undefined): Promise<void> {
     await this.#replace(async () => {
       this.isChanged = true;
-      if (!(await this.#browser.chromium.egress.change(proxy))) {
+      if (!(await this.#browser.chromium.egress.change(proxy)))
         await this.#restart({ ...this.#currentSettings, proxy });
-        await this.extensions.loadInto(this.cdp);
-      }
       if (proxy) this.settings.proxy = proxy;
       else delete this.settings.proxy;
     });
@@ -171,8 +169,8 @@ export class LocalSession extends Session {
       const added = await this.extensions.add(files, signal);
       try {
         this.isChanged = true;
-        if (!this.#browser.chromium.takesExtensions) await this.#restart(this.settings);
-        await this.extensions.loadInto(this.cdp, added);
+        if (this.#browser.chromium.takesExtensions) await this.extensions.loadInto(this.cdp, added);
+        else await this.#restart(this.#currentSettings);
       } catch (error) {
         await this.extensions.remove(added);
         throw error;
@@ -222,7 +220,7 @@ export class LocalSession extends Session {
     }
   }
 
-  /** Restarts the browser on its user-data directory. */
+  /** Restarts the browser on its user-data directory, with its extensions. */
   async #restart(settings: ChromiumOf): Promise<void> {
     const before = this.#browser;
     this.#screencasts.stop();
@@ -231,6 +229,7 @@ export class LocalSession extends Session {
     this.#end.signal.throwIfAborted();
     const chromium = await this.#home.start(settings, this.#userDataDirectory, this.#end.signal);
     await this.#use(chromium, sessionCookies, () => this.#end.signal.throwIfAborted());
+    await this.extensions.loadInto(this.cdp);
     if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
 

@@ -95,7 +95,14 @@ export class SessionHome {
     const copy = profile && (await this.#parts.profiles.copy(profile.id, directory, signal));
     if (!copy) await mkdir(directory, { mode: 0o700 });
     await this.isolatedUser?.own(directory);
-    return { chromium: await this.start(settings, directory, signal), copy, directory };
+    const chromium = await this.start(settings, directory, signal);
+    try {
+      await this.extensions.loadInto(chromium.cdp);
+    } catch (error) {
+      await chromium.kill();
+      throw error;
+    }
+    return { chromium, copy, directory };
   }
 
   /** Starts a Chromium on a user-data directory of the session, ready for its extensions. */
