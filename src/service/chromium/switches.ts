@@ -1,4 +1,5 @@
 import { invalidField } from '../../contract/errors.ts';
+
 /**
  * Returns the switches with which Playwright 1.65 starts Chromium, so that tests behave as in a browser that Playwright
  * started itself. test/service/chromium/chromium.spec.ts compares them with those of the installed Playwright.
@@ -9,16 +10,15 @@ export function chromiumSwitches(options: {
   /** Whether the service may load extensions. */
   extensions?: boolean | undefined;
   /**
-   * Switches from the caller. The service merges their `--enable-features` and `--disable-features` with its own,
-   * because Chromium reads only the last switch of each name.
+   * Switches from the caller. The service merges their `--enable-features`, `--disable-features` and
+   * `--host-resolver-rules` with its own, because Chromium reads only the last switch of each name.
    */
   extra?: readonly string[] | undefined;
 }): string[] {
   const { extra = [] } = options;
-  const withFeatures = (name: string, own: string[]) => {
-    const added = extra.flatMap((text) => (text.startsWith(name) ? [text.slice(name.length)] : []));
-    return name + [...own, ...added].join(',');
-  };
+  const ofExtra = (name: string) => extra.flatMap((text) => (text.startsWith(name) ? [text.slice(name.length)] : []));
+  const withFeatures = (name: string, own: string[]) => name + [...own, ...ofExtra(name)].join(',');
+  const rules = ofExtra(hostRules);
   return [
     '--disable-field-trial-config',
     '--disable-background-networking',
@@ -62,12 +62,16 @@ export function chromiumSwitches(options: {
     // Chromium's first window has a blank page, which would appear in screenshots and traces and slow down clients that
     // attach.
     '--no-startup-window',
-    ...extra.filter((text) => !text.startsWith(disableFeatures) && !text.startsWith(enableFeatures)),
+    ...extra.filter((text) => !merged.some((name) => text.startsWith(name))),
+    // Rules hold for the address of a proxy, too: another program on the service's machine would get its requests.
+    ...(rules.length > 0 ? [hostRules + [...rules, 'EXCLUDE 127.0.0.1'].join(',')] : []),
   ];
 }
 
-const disableFeatures = '--disable-features=';
-const enableFeatures = '--enable-features=';
+export const disableFeatures = '--disable-features=';
+export const enableFeatures = '--enable-features=';
+export const hostRules = '--host-resolver-rules=';
+const merged = [disableFeatures, enableFeatures, hostRules];
 
 const headlessSwitches = [
   '--headless',
@@ -102,9 +106,9 @@ const refused: [RegExp, string][] = [
   [/^remote-|debug|-startup-dialog$/, 'the service itself connects to Chromium'],
   [/-dir$|^(data-path|profile-.*|temp-profile)$/, 'each session has a user-data directory of its own'],
   [/sandbox|zygote|^single-process$|^in-process-/, "the service's own options decide about the sandbox"],
-  [/proxy/, 'name a proxy by proxy_id'],
+  [/proxy|^host-rules$/, 'proxies are named by proxy_id'],
   [/(^|-)extension(?!s$)|extensions-|^load-|^app(-id)?$/, 'extensions are set in the field extensions'],
-  [/^(headless|window-size)$/, 'set headless and viewport instead'],
+  [/^(headless|window-size)$/, 'headless and viewport are settings of their own'],
   [/-cmd-prefix$|launcher|subprocess-path|library|plugin|^type$/, 'Chromium must not start other programs'],
   [/-file$|-output-path$|^(log-net-log|webrtc-event-logging)$/, 'Chromium must not write files of your choice'],
 ];
@@ -115,8 +119,14 @@ const refused: [RegExp, string][] = [
  */
 export function checkExtraSwitches(switches: readonly string[]): void {
   for (const text of switches) {
-    const [name = ''] = text.slice(2).toLowerCase().replaceAll('_', '-').split('=', 1);
-    const reason = refused.find(([pattern]) => pattern.test(name))?.[1];
+    const [name = ''] = text.slice(2).split('=', 1);
+    const reason = reasonToRefuse(name);
     if (reason) throw invalidField('chromium_args', `--${name} is not allowed, because ${reason}`);
   }
+}
+
+/** Why callers may not set the switch of this name. `undefined` if they may. */
+export function reasonToRefuse(name: string): string | undefined {
+  const plain = name.toLowerCase().replaceAll('_', '-');
+  return refused.find(([pattern]) => pattern.test(plain))?.[1];
 }
