@@ -7,7 +7,7 @@ import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { killGroup } from '../process/children/process-group.ts';
 import { CdpConnection } from './cdp/cdp-connection.ts';
-import type { Environment } from './find-chromium.ts';
+import { isHeadlessShell, type Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
 import type { ProxyAccess } from './network/proxy-connection.ts';
 import type { IsolatedUser } from './isolated-user.ts';
@@ -105,9 +105,9 @@ async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chrom
     // killed.
     '--remote-debugging-pipe',
   ];
-  // Only a Chromium with a window or with extensions makes a socket, whose path must be short.
+  // A whole Chromium makes a socket, whose path must be short. The headless shell makes none.
   const temporary =
-    isolatedUser && (options.extensions || !headless)
+    isolatedUser && !isHeadlessShell(executable)
       ? await shortTemporary(isolatedUser.temporary, { hasOwnTmp: namespaces !== undefined })
       : undefined;
   const child = startChild({
@@ -233,7 +233,7 @@ const longestSocket = 107;
 const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
 
 /**
- * Returns a short path for a Chromium's temporary directory: the path itself, its own `/tmp` if it has one, or a link. Chromium with a window
+ * Returns a short path for a Chromium's temporary directory: the path itself, its own `/tmp` if it has one, or a link. whole Chromium
  * makes a socket there, and fails if the socket's path is too long. (With a relative path, no download completes.)
  * `remove` deletes the link.
  */

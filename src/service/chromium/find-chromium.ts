@@ -2,7 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
 
 /** Environment variables with the paths of programs and the display. */
@@ -28,16 +28,38 @@ export async function findChromium(
       `the Chromium executable ${executable} does not exist or cannot be run; correct its path`,
     );
   }
-  const kinds = mayBeShell ? [headlessShell, chromium] : [chromium];
-  for (const kind of kinds) {
-    const found =
-      (await installedByPlaywright(kind, environment, warn)) ?? (await firstExecutable(inSystem(kind, environment)));
+  for (const kind of mayBeShell ? [headlessShell, chromium, chrome] : [chromium, chrome]) {
+    const found = await findKind(kind, environment, warn);
     if (found !== undefined) return found;
   }
   const name = mayBeShell ? 'chromium-headless-shell' : 'chromium';
   throw new OperationError(
     'no_chromium',
     `no Chromium was found on this machine; install one with \`npx playwright install --with-deps ${name}\`, or set PLAYWRIGHT_POOL_CHROMIUM to its path`,
+  );
+}
+
+/**
+ * Returns the path of the browser that a client names as its `channel`. If `executable` is given, there is no other one.
+ * Throws `bad_request` with the names of the browsers that this machine has.
+ */
+export async function findChannel(
+  channel: string,
+  executable: string | undefined,
+  environment: Environment,
+): Promise<string> {
+  const found = await Promise.all(
+    kinds.map(async (kind): Promise<[string, string | undefined]> => {
+      if (executable === undefined) return [kind.name, await findKind(kind, environment)];
+      return [kind.name, kind === kindOf(executable) ? await findChromium(false, executable, environment) : undefined];
+    }),
+  );
+  const file = found.find(([name]) => name === channel)?.[1];
+  if (file !== undefined) return file;
+  const names = found.flatMap(([name, path]) => (path === undefined ? [] : [name]));
+  throw invalidField(
+    'launchOptions.channel',
+    `the service has no browser ${JSON.stringify(channel.slice(0, 64))}, it has ${names.join(' and ') || 'none'}: choose another channel, or remove it`,
   );
 }
 
@@ -67,16 +89,56 @@ const chromium: Kind = {
     'Google Chrome for Testing.app/Contents/MacOS/Google Chrome for Testing',
     'Chromium.app/Contents/MacOS/Chromium',
   ],
-  commands: ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'],
+  commands: ['chromium', 'chromium-browser'],
   places: {
-    linux: ['/opt/google/chrome/chrome'],
-    darwin: [
-      '/Applications/Chromium.app/Contents/MacOS/Chromium',
-      '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
-    ],
-    win32: ['Chromium/Application/chrome.exe', 'Google/Chrome/Application/chrome.exe'],
+    darwin: ['/Applications/Chromium.app/Contents/MacOS/Chromium'],
+    win32: ['Chromium/Application/chrome.exe'],
   },
 };
+
+const chrome: Kind = {
+  name: 'chrome',
+  files: [],
+  commands: ['google-chrome', 'google-chrome-stable'],
+  places: {
+    linux: ['/opt/google/chrome/chrome'],
+    darwin: ['/Applications/Google Chrome.app/Contents/MacOS/Google Chrome'],
+    win32: ['Google/Chrome/Application/chrome.exe'],
+  },
+};
+
+const edge: Kind = {
+  name: 'msedge',
+  files: [],
+  commands: ['microsoft-edge', 'microsoft-edge-stable'],
+  places: {
+    linux: ['/opt/microsoft/msedge/msedge'],
+    darwin: ['/Applications/Microsoft Edge.app/Contents/MacOS/Microsoft Edge'],
+    win32: ['Microsoft/Edge/Application/msedge.exe'],
+  },
+};
+
+const kinds = [chromium, headlessShell, chrome, edge];
+
+/** Whether a program is the headless shell, by its path. */
+export function isHeadlessShell(executable: string): boolean {
+  return /headless[-_]shell/.test(executable);
+}
+
+/** The kind of a program, by its path. */
+function kindOf(executable: string): Kind {
+  if (isHeadlessShell(executable)) return headlessShell;
+  if (/msedge|microsoft[- ]edge/i.test(executable)) return edge;
+  return /google[-/\\ ]chrome(?! for testing)/i.test(executable) ? chrome : chromium;
+}
+
+async function findKind(
+  kind: Kind,
+  environment: Environment,
+  warn: (text: string) => void = () => {},
+): Promise<string | undefined> {
+  return (await installedByPlaywright(kind, environment, warn)) ?? (await firstExecutable(inSystem(kind, environment)));
+}
 
 async function installedByPlaywright(
   kind: Kind,
