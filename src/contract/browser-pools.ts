@@ -6,6 +6,7 @@ import {
   chromiumArgs,
   extensionSelector,
   idleTimeout,
+  launchOptions,
   name,
   nameOrEmpty,
   profileSelector,
@@ -153,6 +154,7 @@ export const browserPools = {
           tags: tags.optional(),
           start_url: startUrl.optional(),
           telemetry: telemetryRequest.optional(),
+          launch_options: launchOptions.optional(),
         })
         .prefault({}),
       responses: { 200: json(browser), 204: empty },

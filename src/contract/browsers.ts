@@ -14,6 +14,7 @@ import {
   chromiumArgs,
   extensionSelector,
   idleTimeout,
+  launchOptions,
   name,
   nameOrEmpty,
   profileSelector,
@@ -119,6 +120,7 @@ export const browser = z.looseObject({
   proxy_id: z.string().optional(),
   viewport: viewport.optional(),
   start_url: z.string().optional(),
+  launch_options: z.looseObject({}).optional().describe('Those launch options of its client that have an effect'),
   downloads_canceled: z
     .int()
     .optional()
@@ -156,6 +158,7 @@ const browserCreate = z.strictObject({
   start_url: startUrl.optional(),
   chrome_policy: z.record(z.string(), z.unknown()).default({}),
   chromium_args: chromiumArgs.optional(),
+  launch_options: launchOptions.optional(),
   telemetry: telemetryRequest.optional(),
   invocation_id: z.string().optional(),
 });
@@ -175,6 +178,7 @@ const browserUpdate = z.strictObject({
     ),
   disable_default_proxy: z.boolean().optional(),
   profile: profileSelector.optional(),
+  launch_options: launchOptions.optional(),
   viewport: viewport
     .extend({
       force: z.boolean().default(false).describe('Resize the windows although a recording or a live view runs'),

@@ -75,6 +75,34 @@ export const chromiumArgs = z
   .max(50)
   .describe("Extra switches for Chromium, such as --site-per-process (this service's own field)");
 
+/** Playwright's `launchOptions`, with its `channel` and `headless`. Other fields are ignored. */
+export const launchOptions = z
+  .looseObject({
+    args: z
+      .array(
+        z
+          .string()
+          .max(2048)
+          .regex(/^[^\0]*$/, 'must not contain a NUL character'),
+      )
+      .max(50)
+      .optional(),
+    channel: z.string().max(64).optional(),
+    headless: z.boolean().optional(),
+    ignoreDefaultArgs: z.union([z.boolean(), z.array(z.string())]).optional(),
+    proxy: z
+      .looseObject({
+        server: z.string().max(2048),
+        bypass: z.string().max(8192).optional(),
+        username: z.string().max(255).optional(),
+        password: z.string().max(1024).optional(),
+      })
+      .optional(),
+  })
+  .describe("Launch options of Playwright (this service's own field, see docs/connect.md)");
+
+export type LaunchOptions = z.output<typeof launchOptions>;
+
 export const tunnel = z
   .boolean()
   .describe(

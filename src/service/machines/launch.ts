@@ -48,6 +48,7 @@ export async function startOn(
         ...(proxyId !== undefined && { proxy_id: proxyId }),
         ...(settings.telemetry && { telemetry: telemetryOf(settings.telemetry) }),
         ...(settings.tunnel && { tunnel: true }),
+        ...(settings.channel && { launch_options: { channel: settings.channel } }),
         ...(settings.extraSwitches && { chromium_args: [...settings.extraSwitches] }),
       },
       { signal, maxRetries: 0, headers: traceHeaders() },

@@ -1,4 +1,5 @@
-import type { BrowserSession, ProfileSave } from '../../contract/browsers.ts';
+import { isDeepStrictEqual } from 'node:util';
+import type { BrowserSession, BrowserUpdate, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { telemetryOf, type TelemetryCategory } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
@@ -6,7 +7,9 @@ import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { traceHeaders } from '../process/network/trace-headers.ts';
+import type { CallOptions } from '../../client/index.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
+import { withoutProxy, type Launch } from '../sessions/launch.ts';
 import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
 import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
@@ -190,24 +193,15 @@ export class MachineSession extends Session {
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
     // Wait until the machine has handed a pool's browser over to its next lease: that resets its telemetry.
     await this.#handedOver;
-    const { client, url } = this.host;
-    try {
-      await client.browsers.update(this.id, { telemetry: telemetryOf(categories) }, { timeout: confirmMs });
-    } catch (error) {
-      throw toOperationError(error, url);
-    }
+    await this.#update({ telemetry: telemetryOf(categories) }, { timeout: confirmMs });
     this.lease.telemetry = categories;
     this.record();
   }
 
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
-    const { client, url } = this.host;
     const { width, height } = this.settings.viewport;
     if (viewport.width !== width || viewport.height !== height) this.markChanged();
-    const changed = { viewport: { ...viewport, force } };
-    await client.browsers.update(this.id, changed, { headers: traceHeaders() }).catch((error: unknown) => {
-      throw toOperationError(error, url);
-    });
+    await this.#update({ viewport: { ...viewport, force } });
     this.settings.viewport = viewport;
   }
 
@@ -274,6 +268,16 @@ export class MachineSession extends Session {
     this.record();
   }
 
+  protected async relaunch(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
+    const asked = withoutProxy(launch ?? { args: [] });
+    const { launch_options: answered } = await this.#update({ launch_options: asked }, { signal });
+    if (!isDeepStrictEqual(answered, asked))
+      throw new OperationError('conflict', `the machine ${this.host.url} takes no launch options: update it`);
+    this.launch = launch;
+    this.record();
+    if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
+  }
+
   /** Updates the session from the machine's answer. An idle time below `silentMs` counts as use. */
   seen({ idle_seconds: idle, downloads_canceled: canceled = 0 }: BrowserSession, silentMs: number): void {
     this.#canceledDownloads = canceled;
@@ -312,6 +316,14 @@ export class MachineSession extends Session {
   /** Gives the machine a moment to close the connections, because its close frame tells clients the reason. */
   protected closeConnections(): void {
     for (const socket of this.sockets) socket.letGo();
+  }
+
+  async #update(changed: BrowserUpdate, options: CallOptions = {}): Promise<BrowserSession> {
+    const { client, url } = this.host;
+    const call = { headers: traceHeaders(), ...options };
+    return await client.browsers.update(this.id, changed, call).catch((error: unknown) => {
+      throw toOperationError(error, url);
+    });
   }
 
   /** Ignores errors, because only the live view uses these tags. */

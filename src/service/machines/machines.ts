@@ -87,8 +87,8 @@ export class Machines implements Launcher<MachineSession> {
       const session = this.#session(host, { ...state, id, sent });
       const { name, tags, startUrl, pool, leasedAt, telemetry = session.lease.telemetry } = state;
       Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry });
-      const { timeoutSeconds, invocationId, isChanged = false, wasReused = false } = state;
-      Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused });
+      const { timeoutSeconds, invocationId, isChanged = false, wasReused = false, launch } = state;
+      Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused, launch });
       // The client of a lease that ends with its connection was connected to the earlier control plane.
       if (state.endsWithSocket) log('lease_ended', { session: id, pool: pool?.name ?? pool?.id });
       if (state.isEnding || state.endsWithSocket) void session.end();

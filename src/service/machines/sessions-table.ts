@@ -5,6 +5,7 @@ import { type RowOf, Table, table } from '../database/table.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import type { Log } from '../process/log.ts';
+import { withoutProxy, type Launch } from '../sessions/launch.ts';
 import type { Links, SessionSettings } from '../sessions/session.ts';
 import type { MachineSession } from './machine-session.ts';
 import { linksOf } from './launch.ts';
@@ -37,6 +38,7 @@ export type MachineSessionState = {
   leasedAt?: number;
   isChanged?: boolean;
   wasReused?: boolean;
+  launch?: Launch;
   telemetry?: readonly TelemetryCategory[];
   isEnding?: boolean;
 };
@@ -79,7 +81,7 @@ export class MachineSessionRecords {
 
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
-  const { isChanged, wasReused, profile, profileVersion, isSaved, alive } = session;
+  const { isChanged, wasReused, launch, profile, profileVersion, isSaved, alive } = session;
   const { token, liveViewToken, name, tags, startUrl, endsWithSocket, pool, leasedAt, telemetry } = session.lease;
   return {
     settings: { ...settings, saveChanges: isSaved },
@@ -99,6 +101,7 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(leasedAt !== undefined && { leasedAt }),
     ...(isChanged && { isChanged }),
     ...(wasReused && { wasReused }),
+    ...(launch && { launch: withoutProxy(launch) }),
     telemetry,
     ...(!alive && { isEnding: true }),
   };

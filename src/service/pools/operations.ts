@@ -2,6 +2,7 @@ import { longestPollSeconds, type browserPools } from '../../contract/browser-po
 import { requestedCategories } from '../../contract/telemetry.ts';
 import { acquire } from './acquire.ts';
 import type { Pools } from './pools.ts';
+import type { Sessions } from '../sessions/sessions.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
@@ -12,11 +13,13 @@ import { pageOf } from '../http/list-page.ts';
 /** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
 export function browserPoolHandlers({
   pools,
+  sessions,
   clock,
   log,
   events,
 }: {
   pools: Pools;
+  sessions: Sessions;
   clock: Clock;
   log: Log;
   events: ServiceEvents;
@@ -52,10 +55,12 @@ export function browserPoolHandlers({
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
+      const launch = await sessions.requestedLaunch(body.launch_options);
       const terms = {
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),
         ...(body.start_url && { startUrl: body.start_url }),
+        ...(launch && { launch }),
       };
       const timeoutMs = secondsToWait(body.acquire_timeout_seconds) * 1000;
       const session = await acquire(pool, { ...terms, timeoutMs, signal }, { clock, events });

@@ -152,9 +152,21 @@ export class Pool {
       const waited = this.#surroundings.clock.now() - startedAt;
       return await this.acquire({ ...request, timeoutMs: Math.max(0, timeoutMs - waited) }, since ?? startedAt);
     }
-    if (session && lease.startUrl) await session.openStartPage(lease.startUrl);
+    const isRestarted = session && (await this.#fit(session, lease.launch, signal));
+    if (session && lease.startUrl && !isRestarted) await session.openStartPage(lease.startUrl);
     if (session && signal.aborted) this.takeBack(session);
     return signal.aborted ? undefined : session;
+  }
+
+  /** Takes the browser back if it can't run with the launch options of its client. */
+  async #fit(session: Session, launch: LeaseTerms['launch'], signal: AbortSignal): Promise<boolean> {
+    try {
+      return await session.fit(launch, signal);
+    } catch (error) {
+      this.takeBack(session);
+      if (!signal.aborted) throw error;
+      return true;
+    }
   }
 
   /** Ends the lease of a client that hung up before it got the answer. Replaces the browser, because it may be in use. */
@@ -305,7 +317,8 @@ export class Pool {
         waiter.settle(conflict);
         continue;
       }
-      const session = this.#idle.find(({ alive, isReachable }) => alive && isReachable);
+      const usable = this.#idle.filter(({ alive, isReachable }) => alive && isReachable);
+      const session = usable.find((one) => one.fits(waiter.lease.launch)) ?? usable[0];
       if (!session) break;
       this.#idle = this.#idle.filter((other) => other !== session);
       this.#leased.set(session.id, session);

@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { BrowserSession } from '../../contract/browsers.ts';
+import { launchedWith, withoutProxy } from './launch.ts';
 import type { Session } from './session.ts';
 import type { Clock } from '../process/clock.ts';
 import { linkToken } from '../process/links.ts';
@@ -12,7 +13,8 @@ export type Asked = { origin: string; caller: Caller };
 
 /** The API's answer about a session, with URLs that this caller can use. */
 export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): BrowserSession {
-  const { settings, lease, endedAt } = session;
+  const { lease, endedAt } = session;
+  const settings = launchedWith(session.settings, session.launch);
   const socketOrigin = origin.replace(/^http/, 'ws');
   const link = { origin, apiKeyId: caller.apiKey.id, clock };
   return {
@@ -45,8 +47,9 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     ...(session.profileSave && { profile_save: session.profileSave }),
     ...(lease.pool && { pool: lease.pool }),
     ...(lease.leasedAt !== undefined && { leased_at: new Date(lease.leasedAt).toISOString() }),
-    ...(settings.proxy && { proxy_id: settings.proxy.id }),
+    ...(settings.proxy?.id && { proxy_id: settings.proxy.id }),
     ...(lease.startUrl && { start_url: lease.startUrl }),
+    ...(lease.launch && { launch_options: withoutProxy(lease.launch) }),
     ...(session.canceledDownloads > 0 && { downloads_canceled: session.canceledDownloads }),
     ...(session.place && { machine: session.place.machine }),
     ...(session.endReason && { end_reason: session.endReason }),

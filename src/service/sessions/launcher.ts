@@ -14,6 +14,8 @@ export type Launcher<S extends Session> = {
   start(settings: SessionSettings, signal: AbortSignal): Promise<S>;
   /** Checks that browsers can start. Rejects if they can't. */
   probe(signal: AbortSignal): Promise<void>;
+  /** Throws `bad_request` if no browser has this name. Without it, the machines check names. */
+  checkChannel?(channel: string): Promise<unknown>;
   /** How many browsers can run at once. Default: no limit. */
   readonly capacity?: number;
   /**
@@ -28,12 +30,17 @@ export type Launcher<S extends Session> = {
 };
 
 /** The settings of a session that not every service supports. */
-type Needs = { profile?: unknown; tunnel?: boolean | undefined; extraSwitches?: readonly string[] | undefined };
+type Needs = {
+  profile?: unknown;
+  tunnel?: boolean | undefined;
+  extraSwitches?: readonly string[] | undefined;
+  channel?: string | undefined;
+};
 
 /**
  * Whether a session can run on the service for overflow, which may be the hosted one: that takes no copy of a profile, has
  * no tunnel, and starts Chromium with its own switches.
  */
-export function canOverflow({ profile, tunnel, extraSwitches = [] }: Needs): boolean {
-  return !profile && !tunnel && extraSwitches.length === 0;
+export function canOverflow({ profile, tunnel, extraSwitches = [], channel }: Needs): boolean {
+  return !profile && !tunnel && !channel && extraSwitches.length === 0;
 }

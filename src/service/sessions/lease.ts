@@ -1,12 +1,19 @@
 import type { OperationError } from '../../contract/errors.ts';
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import { newToken } from '../process/id.ts';
+import type { Launch } from './launch.ts';
 
 /** How many earlier tags a lease keeps. */
 const mostPastTags = 100;
 
 /** The properties of a pool's lease that its caller chooses. `endsWithSocket`: it ends when its client disconnects. */
-export type LeaseTerms = { name?: string; tags?: Record<string, string>; startUrl?: string; endsWithSocket?: true };
+export type LeaseTerms = {
+  name?: string;
+  tags?: Record<string, string>;
+  startUrl?: string;
+  launch?: Launch;
+  endsWithSocket?: true;
+};
 
 /** The tokens of a lease that an earlier service process began. */
 export type EarlierTokens = { token: string; liveViewToken: string };
@@ -29,6 +36,8 @@ export class Lease {
   /** The requested page. It may have failed to open. */
   startUrl: string | undefined;
   endsWithSocket: true | undefined;
+  /** The launch options of its client. */
+  launch: Launch | undefined;
   /** Set while leased from a pool. */
   pool: { id: string; name?: string } | undefined;
   /** When it was leased from the pool, in ms since the epoch. */

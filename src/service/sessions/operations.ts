@@ -1,6 +1,7 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
+import { launchedWith } from './launch.ts';
 import type { Session } from './session.ts';
 import {
   requestedProfile,
@@ -32,9 +33,14 @@ export function browserHandlers(
   return {
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
-      const settings = sessionSettings(body, surroundingsOf(caller.projectId));
+      const launch = await sessions.requestedLaunch(body.launch_options);
+      const settings = launchedWith(sessionSettings(body, surroundingsOf(caller.projectId)), launch);
       const session = await sessions.createSingle(settings, body.name, signal);
       session.lease.tags = body.tags;
+      await session.complete(launch, signal).catch(async (error: unknown) => {
+        await session.discard();
+        throw error;
+      });
       if (body.invocation_id) await bind(session, body.invocation_id, caller.projectId);
       session.record();
       if (settings.startUrl) await session.openPage(settings.startUrl).catch(() => {});
@@ -66,9 +72,9 @@ export function browserHandlers(
 
     async handOver({ params, body, origin, caller }) {
       const session = sessions.getIn(caller.projectId, params.id);
-      const { name, tags, pastTags, startUrl, pool, leasedAt } = session.lease;
+      const { name, tags, pastTags, startUrl, launch, pool, leasedAt } = session.lease;
       session.changeHands(body);
-      Object.assign(session.lease, { name, tags, pastTags, startUrl, pool, leasedAt });
+      Object.assign(session.lease, { name, tags, pastTags, startUrl, launch, pool, leasedAt });
       session.record();
       await session.confirm();
       return browserAnswer(session, { origin, caller }, clock);
@@ -107,6 +113,7 @@ export function browserHandlers(
 
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
+    const launch = await sessions.requestedLaunch(body.launch_options);
     const { projectId, proxy: proxyBefore } = session.settings;
     const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
     const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;
@@ -120,10 +127,11 @@ export function browserHandlers(
       const isDecided = loaded && save !== undefined && session.saveProfileAtEnd(loaded.id, save);
       const change = async (until: AbortSignal) => {
         if (loaded && !isDecided) await session.loadProfile(loaded, save ?? false, until);
+        if (launch) await session.fit(launch, until);
         if (isOtherProxy) await session.changeProxy(proxy, until);
         if (viewport) await session.resize(withRefreshRate(viewport), viewport.force);
       };
-      if ((loaded && !isDecided) || isOtherProxy || viewport) await sessions.change(session, change, signal);
+      if ((loaded && !isDecided) || launch || isOtherProxy || viewport) await sessions.change(session, change, signal);
     } catch (error) {
       session.lease.name = nameBefore;
       throw error;

@@ -2,10 +2,12 @@ import type { BrowserSession, ProfileSave } from '../../contract/browsers.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../contract/telemetry.ts';
+import { windowSizeIn } from '../chromium/client-switches.ts';
 import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { IdleTimeout } from './idle-timeout.ts';
+import { isSameLaunch, type Launch } from './launch.ts';
 import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
 
 /** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
@@ -34,6 +36,8 @@ export type SessionSettings = {
   startUrl?: string;
   /** Switches that the caller added for Chromium. */
   extraSwitches?: readonly string[];
+  /** Playwright's name of the browser to start. Default: the service's own choice. */
+  channel?: string;
   /** The telemetry that is captured from the beginning of each lease. */
   telemetry?: readonly TelemetryCategory[];
   /** The pool that started the browser. Other browsers are single sessions. */
@@ -79,6 +83,8 @@ export abstract class Session {
   wasReused = false;
   /** The reason if the session ended by itself. */
   endReason: BrowserSession['end_reason'];
+  /** The launch options with which the browser runs now, beside its settings. A reused browser keeps those of its last lease. */
+  launch: Launch | undefined;
 
   readonly #clock: Clock;
   readonly #idleTimeout: IdleTimeout;
@@ -232,6 +238,32 @@ export abstract class Session {
    * If that fails, the session ends. Throws `conflict` while another call restarts it.
    */
   abstract changeProxy(proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void>;
+
+  /** Whether the browser runs as a client with these launch options needs it. */
+  fits(launch: Launch | undefined): boolean {
+    return isSameLaunch(this.settings, this.launch, launch);
+  }
+
+  /**
+   * Restarts the browser with these launch options and its start page, unless it fits them. Returns whether it restarted.
+   * If that fails, the session may have ended. Throws `bad_request` if the browser doesn't start with them.
+   */
+  async fit(launch: Launch | undefined, signal: AbortSignal): Promise<boolean> {
+    const isFit = this.fits(launch);
+    if (!isFit) await this.relaunch(launch, signal);
+    await this.complete(launch, signal);
+    return !isFit;
+  }
+
+  /** Gives the browser the window and the proxy of the launch options with which it was started. */
+  async complete(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
+    this.lease.launch = launch;
+    const size = windowSizeIn(launch?.args ?? []);
+    if (size) await this.resize({ ...this.settings.viewport, ...size }, false);
+    if (launch?.proxy) await this.changeProxy(launch.proxy, signal);
+  }
+
+  protected abstract relaunch(launch: Launch | undefined, signal: AbortSignal): Promise<void>;
 
   /**
    * Gives the browser's windows another size. Throws `conflict` while a recording or a live view runs, unless `force` is

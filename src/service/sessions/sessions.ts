@@ -1,8 +1,10 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
+import type { LaunchOptions } from '../../contract/values.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
+import { requestedLaunch, type Launch } from './launch.ts';
 import { canOverflow, type Launcher } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
@@ -67,6 +69,11 @@ export class Sessions<S extends Session = Session> {
   /** Whether headful browsers can be started. */
   get hasDisplay(): boolean {
     return this.#launcher.hasDisplay;
+  }
+
+  /** See `requestedLaunch`. */
+  async requestedLaunch(options: LaunchOptions | undefined): Promise<Launch | undefined> {
+    return await requestedLaunch(options, this.#launcher);
   }
 
   /** The error for new sessions once `drain` was called. */

@@ -12,6 +12,7 @@ import { commandLine, processesWith } from '../../support/processes/processes.ts
 import { test as base } from '../../support/service/service.ts';
 import { startSocksProxy } from '../../support/http/socks-proxy.ts';
 import { startSession } from '../../support/service/profiles.ts';
+import { extensionZip } from '../../support/views/extensions.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 
 type Tunneled = { session_id: string; cdp_ws_url: string; playwright_ws_url: string; tunnel_ws_url: string };
@@ -219,13 +220,25 @@ for (const transport of ['cdp', 'playwright'] as const)
     await browser.close();
   });
 
-test('the default context uses the tunnel, also with a profile @long', async ({ app, tunnel, session, call }) => {
+test('the default context uses the tunnel, also after a restart of the browser @long', async ({
+  app,
+  tunnel,
+  session,
+  call,
+  client,
+}) => {
   await call('POST', '/profiles', { name: 'ada' });
   const asking = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
   const opened = [await tunnel('<loopback>'), await tunnel('<loopback>', asking)];
   expect((await call('PATCH', `/browsers/${session.session_id}`, { profile: { name: 'ada' } })).status).toBe(200);
+  const started = async () => (await startSession(call, { headless: true })) as Tunneled;
+  const [launched, extended] = [await started(), await started()];
+  opened.push(await tunnel('<loopback>', launched), await tunnel('<loopback>', extended));
+  await client.browsers.update(launched.session_id, { launch_options: { args: ['--mute-audio'] } });
+  const extensions = [{ name: 'one', zip_file: await extensionZip('one') }];
+  await client.browsers.loadExtensions(extended.session_id, { extensions });
   const pages: Page[] = [];
-  for (const { cdp_ws_url } of [session, asking]) {
+  for (const { cdp_ws_url } of [session, asking, launched, extended]) {
     const browser = await chromium.connectOverCDP(cdp_ws_url);
     pages.push(await browser.contexts()[0]!.newPage());
   }

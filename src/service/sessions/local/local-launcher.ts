@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import path from 'node:path';
-import { hasDisplay } from '../../chromium/find-chromium.ts';
+import { findChannel, hasDisplay } from '../../chromium/find-chromium.ts';
 import { Isolation } from '../../chromium/isolation.ts';
 import { WaitingBytes } from '../../process/waiting-bytes.ts';
 import type { Launcher } from '../launcher.ts';
@@ -39,6 +39,11 @@ export class LocalLauncher implements Launcher<LocalSession> {
       directory,
     };
     this.hasDisplay = hasDisplay(this.#parts.environment);
+  }
+
+  async checkChannel(channel: string): Promise<unknown> {
+    const { chromium, environment } = this.#parts;
+    return await findChannel(channel, chromium.executable, environment);
   }
 
   async start(settings: SessionSettings, signal: AbortSignal): Promise<LocalSession> {

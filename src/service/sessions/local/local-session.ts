@@ -17,6 +17,7 @@ import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import { LeaseTraces, type EmptyClipboard } from './lease-traces.ts';
 import type { Screencast } from '../screen/screencast.ts';
 import { Screencasts } from '../screen/screencasts.ts';
+import { launchedWith, refuseLaunch, type Launch } from '../launch.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
@@ -93,7 +94,6 @@ export class LocalSession extends Session {
     return this.#browser.chromium.cdp;
   }
 
-  /** The current browser. Loading a profile replaces it. */
   get browser(): SessionBrowser {
     return this.#browser;
   }
@@ -178,9 +178,16 @@ export class LocalSession extends Session {
     });
   }
 
+  protected async relaunch(launch: Launch | undefined): Promise<void> {
+    await this.#replace(async () => {
+      this.launch = launch;
+      await this.#restart(this.#currentSettings).catch(refuseLaunch);
+    });
+  }
+
   /** The settings for another browser of the session, which can use its tunnel in the default context, too. */
   get #currentSettings(): SessionSettings {
-    return { ...this.settings, ...(this.#exposure && { tunnel: true }) };
+    return { ...launchedWith(this.settings, this.launch), ...(this.#exposure && { tunnel: true }) };
   }
 
   /** Lets one call at a time replace the browser. */

@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Chromium, ChromiumSettings } from '../../chromium/chromium.ts';
-import { findChromium, type Environment } from '../../chromium/find-chromium.ts';
+import { findChannel, findChromium, type Environment } from '../../chromium/find-chromium.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { Isolation } from '../../chromium/isolation.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
@@ -28,7 +28,7 @@ export type HomeParts = {
 export type LaunchedChromium = { chromium: Chromium; directory: string; copy: ProfileCopy | undefined };
 
 /** The settings of a session that count when its Chromium starts. */
-export type ChromiumOf = Pick<SessionSettings, 'headless' | 'viewport' | 'tunnel' | 'extraSwitches'> & {
+export type ChromiumOf = Pick<SessionSettings, 'headless' | 'viewport' | 'tunnel' | 'extraSwitches' | 'channel'> & {
   proxy?: SessionSettings['proxy'] | undefined;
 };
 
@@ -108,12 +108,15 @@ export class SessionHome {
   /** Starts a Chromium on a user-data directory of the session, ready for its extensions. */
   async start(settings: ChromiumOf, userDataDirectory: string, signal: AbortSignal): Promise<Chromium> {
     const { chromium, environment, isolation } = this.#parts;
-    const { headless, viewport, proxy, tunnel, extraSwitches } = settings;
+    const { headless, viewport, proxy, tunnel, extraSwitches, channel } = settings;
     const extensions = !this.extensions.isEmpty;
     // A profile can contain a list of programs that extensions may start. Remove it.
     if (extensions) await removeTree(path.join(userDataDirectory, 'NativeMessagingHosts'));
     return await isolation.launch({
-      executable: await findChromium(headless && !extensions, chromium.executable, environment, warnOnce),
+      executable:
+        channel === undefined
+          ? await findChromium(headless && !extensions, chromium.executable, environment, warnOnce)
+          : await findChannel(channel, chromium.executable, environment),
       isolatedUser: this.isolatedUser,
       namespaces: this.namespaces,
       userDataDirectory,
