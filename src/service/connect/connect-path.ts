@@ -25,6 +25,7 @@ import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
 import { readConnectQuery, tagsOf } from './connect-query.ts';
 import { Exchange } from './exchange.ts';
+import { readLaunchOptions } from './launch-header.ts';
 import { endWith } from './lease-end.ts';
 
 export type ConnectOptions = {
@@ -102,6 +103,7 @@ export class ConnectPath implements SocketPath {
     const query = readConnectQuery(search);
     const caller = { apiKey, projectId: this.#projectOf(apiKey, request, query.project) };
     refuseOtherEngine(request);
+    const launch = await this.#options.sessions.requestedLaunch(readLaunchOptions(request));
     const problem = this.#versionProblem(request.headers['user-agent']);
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
 
@@ -109,7 +111,12 @@ export class ConnectPath implements SocketPath {
     const profile = askedProfile(query, pool, this.#options);
     const askedAt = clock.now();
     const tags = tagsOf(query, request.headers['user-agent']);
-    const terms = { ...(query.name && { name: query.name }), tags, endsWithSocket: true } as const;
+    const terms = {
+      ...(query.name && { name: query.name }),
+      ...(launch && { launch }),
+      tags,
+      endsWithSocket: true,
+    } as const;
     const timeoutMs = query.acquire_timeout_seconds * 1000;
     const session = await acquire(pool, { ...terms, timeoutMs, signal: exchange.left }, this.#options);
     if (!session) {

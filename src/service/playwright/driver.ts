@@ -10,11 +10,14 @@ type Answer = { id: number; result?: unknown; error?: { error?: { message?: stri
 type Commands = {
   initialize: { params: { sdkLanguage: string; supportsLoneSurrogates: boolean }; result: unknown };
   connectOverCDP: {
-    params: { endpointURL: string; isLocal: boolean; artifactsDir: string; timeout: number };
+    params: { endpointURL: string; isLocal: boolean; artifactsDir: string; timeout: number; slowMo?: number };
     result: { browser: { guid: string } };
   };
   startServer: { params: { title: string; host: string; port: number }; result: { endpoint: string } };
 };
+
+/** `slowMo`: the pause before each action, in ms. */
+export type ClientOptions = { artifactsDirectory: string; slowMo?: number | undefined };
 
 const answerTimeoutMs = 30_000;
 
@@ -47,12 +50,13 @@ export class Driver {
   }
 
   /** Connects to a browser over CDP. Returns the address at which clients of Playwright's protocol find it. */
-  async publish(cdpUrl: string, artifactsDirectory: string): Promise<string> {
+  async publish(cdpUrl: string, { artifactsDirectory, slowMo }: ClientOptions): Promise<string> {
     const { browser } = await this.#send(this.#chromium, 'connectOverCDP', {
       endpointURL: cdpUrl,
       // Playwright would send uploads as messages to a browser on another machine.
       isLocal: true,
       artifactsDir: artifactsDirectory,
+      ...(slowMo !== undefined && { slowMo }),
       // Playwright 1.61 requires it, and later versions ignore it.
       timeout: answerTimeoutMs,
     });

@@ -6,7 +6,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { startChild, type ChildOptions } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { killGroup } from '../process/children/process-group.ts';
-import { Driver } from './driver.ts';
+import { Driver, type ClientOptions } from './driver.ts';
 import { playwrightHost, taskDescriptor, type HostTask } from './host-task.ts';
 
 /** The files of a host: `host` is the built `host.ts`, `command` is the command line program of `playwright-core`. */
@@ -86,12 +86,9 @@ export class HostProcess {
    * Connects to a browser over CDP. Returns the address for clients of Playwright's protocol. Creates the artifacts
    * directory. `proxyUrl` is the session's local proxy. The host's own requests use it too.
    */
-  async publish(
-    cdpUrl: string,
-    { artifactsDirectory, proxyUrl }: { artifactsDirectory: string; proxyUrl: string },
-  ): Promise<string> {
-    await this.#carryOut({ prepare: { directory: artifactsDirectory, proxyUrl } });
-    return await this.#driver.publish(cdpUrl, artifactsDirectory);
+  async publish(cdpUrl: string, { proxyUrl, ...client }: ClientOptions & { proxyUrl: string }): Promise<string> {
+    await this.#carryOut({ prepare: { directory: client.artifactsDirectory, proxyUrl } });
+    return await this.#driver.publish(cdpUrl, client);
   }
 
   /** Removes a directory with the rights of the session's user. */

@@ -9,6 +9,7 @@ import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
+import type { ClientOptions } from './driver.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 import { builtFile } from '../process/children/executables.ts';
@@ -46,7 +47,7 @@ class SessionHost {
  * The browser's CDP URL, the directory for its downloads and videos, and the client's lease. The host creates the
  * directory.
  */
-type PublishOptions = { cdpUrl: string; artifactsDirectory: string; lease: Lease };
+type PublishOptions = { cdpUrl: string; lease: Lease } & ClientOptions;
 /** The address for one client of Playwright's protocol. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
 
@@ -196,7 +197,7 @@ const directories = [
 async function publishOn(
   host: SessionHost,
   { browser }: LocalSession,
-  { cdpUrl, artifactsDirectory }: PublishOptions,
+  { cdpUrl, artifactsDirectory, slowMo }: PublishOptions,
 ): Promise<Published> {
   host.clientJoined();
   const leave = () => {
@@ -208,7 +209,7 @@ async function publishOn(
     const { egress } = browser.chromium;
     egress.allowProcessGroup(host.process.pid);
     const proxyUrl = await egress.localProxyUrl();
-    return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, proxyUrl }), leave };
+    return { endpoint: await host.process.publish(cdpUrl, { artifactsDirectory, slowMo, proxyUrl }), leave };
   } catch (error) {
     leave();
     throw error;

@@ -9,6 +9,7 @@ import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
 import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { ClientOptions } from './driver.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
@@ -24,7 +25,7 @@ const socketOptions = {
  * `artifactsDirectory` is a path on the service's machine. `marksDownloads`: each download's name in events is its path in
  * that directory, `<guid>/<name>`.
  */
-type Artifacts = { artifactsDirectory: string; marksDownloads: boolean };
+type Artifacts = ClientOptions & { marksDownloads: boolean };
 
 /** The host's address for one client. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
@@ -162,5 +163,16 @@ function artifactsOf(session: LocalSession, { headers }: IncomingMessage): Artif
   const asked = headers['x-playwright-artifacts'];
   const sessionPath = typeof asked === 'string' ? asked : `/tmp/playwright-${newId()}`;
   const artifactsDirectory = path.join(session.root, ...pathSegments(sessionPath));
-  return { artifactsDirectory, marksDownloads: asked !== undefined };
+  const slowMo = slowMoOf(headers['x-playwright-launch-options']);
+  return { artifactsDirectory, slowMo, marksDownloads: asked !== undefined };
+}
+
+/** Playwright Test sends `launchOptions.slowMo` only, and leaves the pauses to the other side. */
+function slowMoOf(launchOptions: string | string[] | undefined): number | undefined {
+  try {
+    const { slowMo } = JSON.parse(String(launchOptions)) as { slowMo?: unknown };
+    return typeof slowMo === 'number' && slowMo > 0 ? slowMo : undefined;
+  } catch {
+    return undefined;
+  }
 }
