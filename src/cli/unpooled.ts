@@ -13,17 +13,17 @@ const kinds = [
     fix: 'Use the fixtures page, context and browser. Turn a global setup into a setup project: its tests have these fixtures.',
   },
   {
-    pattern: /\bchannel\s*:/g,
+    pattern: /\bchannel\s*:(?!\s*['"`]chromium)/g,
     isOption: true,
-    message: 'channel has no effect on leased browsers',
-    fix: 'Remove it. PLAYWRIGHT_POOL_CHROMIUM chooses the Chromium of the embedded service.',
+    message: 'the service must have the browser that channel names',
+    fix: "Remove it, or install that browser on the service's machine.",
   },
   {
-    // Not if `slowMo` is the only option: it works.
-    pattern: /\blaunchOptions\s*:(?!\s*\{\s*slowMo\s*:[^,}]*,?\s*\})/g,
+    pattern:
+      /\b(?:executablePath|ignoreDefaultArgs|ignoreAllDefaultArgs|chromiumSandbox|downloadsPath|firefoxUserPrefs)\s*:/g,
     isOption: true,
-    message: 'launchOptions has no effect on leased browsers, except slowMo',
-    fix: 'Give the switches to the pool: pool: { browsers: { args: [...] } }.',
+    message: 'the service ignores or refuses this launch option',
+    fix: 'Remove it. args, channel, proxy and slowMo work.',
   },
 ];
 

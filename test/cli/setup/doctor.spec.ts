@@ -108,7 +108,7 @@ test('doctor lists code that launches a browser or sets options without effect @
   );
   const spec = [
     `import { test } from 'playwright-pool';`,
-    `test.use({ launchOptions: { args: ['--x'] } });`,
+    `test.use({ launchOptions: { args: ['--x'], executablePath: '/x' } });`,
     `test('a', async ({ browser }) => {`,
     `  // chromium.launch() in a comment`,
     `  await browser.browserType().launchPersistentContext('');`,
@@ -124,8 +124,8 @@ test('doctor lists code that launches a browser or sets options without effect @
   const found = (JSON.parse(stdout) as Found[]).filter(({ check }) => check === 'sources');
   expect(found.map(({ level, message }) => `${level} ${message}`)).toEqual([
     'warning a.spec.ts:5, global-setup.ts:3: launches a browser on this machine instead of leasing one',
-    'warning playwright.config.ts:1: channel has no effect on leased browsers',
-    'warning a.spec.ts:2: launchOptions has no effect on leased browsers, except slowMo',
+    'warning playwright.config.ts:1: the service must have the browser that channel names',
+    'warning a.spec.ts:2: the service ignores or refuses this launch option',
   ]);
   expect(found[0]!.fix).toContain('setup project');
 });

@@ -105,7 +105,7 @@ test('init writes a workflow that installs all browsers, and names the config', 
 });
 
 test('init lists the places that launch a browser or set options without effect', async ({ cli }) => {
-  const options = `channel: 'msedge',\n    launchOptions: { args: [] }`;
+  const options = `channel: 'msedge',\n    launchOptions: { executablePath: '' }`;
   const cwd = await project({
     'playwright.config.ts': config.replace(`trace: 'on-first-retry'`, options),
     'tests/a.spec.ts': spec,
@@ -114,8 +114,8 @@ test('init lists the places that launch a browser or set options without effect'
   const stdout = printed(await cli('init --dry-run --no-ci', { cwd }));
   for (const line of [
     'global-setup.ts:2: launches a browser on this machine instead of leasing one. Use ',
-    'playwright.config.ts:7: channel has no effect on leased browsers. ',
-    'playwright.config.ts:8: launchOptions has no effect on leased browsers, except slowMo. ',
+    'playwright.config.ts:7: the service must have the browser that channel names. ',
+    'playwright.config.ts:8: the service ignores or refuses this launch option. ',
   ])
     expect(stdout).toContain(`By hand: ${line}`);
 });
