@@ -15,7 +15,7 @@ test("a session whose profile can't be chosen for saving ends, and the reason is
   const { apiKey } = hosted;
   await using client = createClient({ baseURL: faultProxy.url, apiKey });
   const { signal } = new AbortController();
-  const started = { client, profile, headless: true, tags: undefined, tunnel: false, signal };
+  const started = { client, profile, headless: true, launch: {}, tags: undefined, tunnel: false, signal };
   const { session_id } = await startSavingSession(started);
   faultProxy.plan(/^PATCH /, { status: 501, retryAfter: 0 });
   const ending = endSavingSession(client, session_id, profile, [testInfo]);
