@@ -1,10 +1,12 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
-import { chromium } from '@playwright/test';
-import { WebSocket } from 'ws';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { chromium, expect, test } from '@playwright/test';
 import { startService, type Service } from '../../../src/service/service.ts';
-import { expect, test } from '../../support/runs/pool-run.ts';
+import { isLong } from '../../support/processes/long-form.ts';
+import { randomOf } from '../../support/processes/random.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { callerOf } from '../../support/service/service.ts';
@@ -12,72 +14,48 @@ import { lastHours } from '../audit/audit-records.ts';
 
 const apiKey = 'the-key';
 const headers = { authorization: `Bearer ${apiKey}` };
-const root = fileURLToPath(new URL('../../..', import.meta.url));
-
-test('a Playwright Test suite without this package runs on a pool, and returns all leases', async ({ run }) => {
-  await using service = await startService({ apiKey });
-  const counts = await poolOf(service, 2);
-  const { stats, output, results } = await run({
-    files: {
-      'playwright.config.ts': `
-        import { defineConfig } from '@playwright/test';
-        export default defineConfig({ outputDir: 'test-results', respectGitIgnore: false, workers: 2, fullyParallel: true, reporter: [['line'], ['json']], use: { trace: 'on' } });`,
-      'shop.spec.ts': `
-        import { expect, test } from '@playwright/test';
-        for (const item of ['tea', 'milk', 'bread', 'salt']) {
-          test(\`buys \${item}\`, async ({ page }) => {
-            await page.setContent('<label>Item<input></label><button onclick="document.title = document.querySelector(\\'input\\').value">Buy</button>');
-            await page.getByLabel('Item').fill(item);
-            await page.getByRole('button').click();
-            await expect(page).toHaveTitle(item);
-          });
-        }`,
-    },
-    env: {
-      PW_TEST_CONNECT_WS_ENDPOINT: `${socketUrl(service)}/playwright?pool=ci&replay=on`,
-      PW_TEST_CONNECT_HEADERS: JSON.stringify(headers),
-    },
-  });
-  expect(stats, output).toEqual({ passed: 4, failed: 0, flaky: 0, skipped: 0 });
-  const attached = results['buys tea']![0]!.attachments.map(({ name }) => name);
-  expect(attached.toSorted()).toEqual(['live view', 'replay', 'trace']);
-  await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
-});
 
 test('killed clients leave no lease, and no place in the queue', async () => {
   await using service = await startService({ apiKey });
   const counts = await poolOf(service, 1);
   const url = `${socketUrl(service)}/cdp?pool=ci`;
   const holder = startClient(url);
-  await expect.poll(counts).toEqual({ leased: 1, waiting: 0 });
+  await expect.poll(counts).toMatchObject({ leased: 1, waiting: 0 });
   const waiting = startClient(url);
-  await expect.poll(counts).toEqual({ leased: 1, waiting: 1 });
+  await expect.poll(counts).toMatchObject({ leased: 1, waiting: 1 });
   await kill(waiting);
-  await expect.poll(counts).toEqual({ leased: 1, waiting: 0 });
+  await expect.poll(counts).toMatchObject({ leased: 1, waiting: 0 });
   await kill(holder);
-  await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
+  await expect.poll(counts).toMatchObject({ leased: 0, waiting: 0 });
 });
 
-test('50 connections, half of which are killed at any moment, leave no lease', async () => {
+test('clients that are killed at any moment leave no lease', async () => {
+  test.setTimeout(1_200_000);
   await using service = await startService({ apiKey });
-  const counts = await poolOf(service, 3);
-  const url = `${socketUrl(service)}/cdp?pool=ci&release=reuse`;
-  const connectOnce = async (index: number) => {
-    const client = new WebSocket(url, { headers }).on('error', () => {});
-    const ended = new Promise((resolve) => void client.once('close', resolve));
-    if (index % 2 === 0) {
-      setTimeout(() => client.terminate(), Math.random() * 3000);
-    } else {
-      await once(client, 'open');
-      client.send(JSON.stringify({ id: 1, method: 'Browser.getVersion' }));
-      const [answer] = (await once(client, 'message')) as [Buffer];
-      expect(JSON.parse(answer.toString())).toMatchObject({ id: 1, result: { jsVersion: expect.any(String) } });
-      client.close();
+  const size = isLong ? 4 : 2;
+  const counts = await poolOf(service, size);
+  const random = randomOf(47);
+  let left = (isLong ? 2000 : 40) / 2;
+  const outcomes = { open: 0, waiting: 0 };
+  // Each client connects twice. Its first connection ends well, and in the second one it is killed.
+  const runClients = async () => {
+    while ((left -= 1) >= 0) {
+      const release = random(4) === 0 ? 'recycle' : 'reuse';
+      const client = startClient(`${socketUrl(service)}/cdp?pool=ci&release=${release}`, 2);
+      const lines = createInterface(client.stdout!)[Symbol.asyncIterator]();
+      expect([(await lines.next()).value, (await lines.next()).value]).toEqual(['opened', 'closed']);
+      const opened = lines.next().then(({ value }) => value === 'opened');
+      const killsWaiting = random(2) === 0;
+      if (!killsWaiting) await opened;
+      await sleep(random(killsWaiting ? 500 : 50));
+      await kill(client);
+      outcomes[(await opened) ? 'open' : 'waiting'] += 1;
     }
-    await ended;
   };
-  await Promise.all(Array.from({ length: 50 }, (_, index) => connectOnce(index)));
-  await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
+  await Promise.all(Array.from({ length: isLong ? 50 : 8 }, runClients));
+  expect(outcomes.open).toBeGreaterThan(5);
+  expect(outcomes.waiting).toBeGreaterThan(5);
+  await expect.poll(counts, { timeout: 5000 }).toEqual({ leased: 0, waiting: 0, idle: size });
 });
 
 test('clients lease browsers of machines through a control plane', async () => {
@@ -91,9 +69,9 @@ test('clients lease browsers of machines through a control plane', async () => {
     const page = await browser.newPage();
     await page.setContent('<title>on a machine</title>');
     await expect(page).toHaveTitle('on a machine');
-    expect(await counts()).toEqual({ leased: 1, waiting: 0 });
+    expect(await counts()).toMatchObject({ leased: 1, waiting: 0 });
     await browser.close();
-    await expect.poll(counts).toEqual({ leased: 0, waiting: 0 });
+    await expect.poll(counts).toMatchObject({ leased: 0, waiting: 0 });
   }
 });
 
@@ -131,18 +109,18 @@ async function poolOf(service: Service, size: number) {
   await call('POST', '/browser_pools', { name: 'ci', size, headless: true });
   return async () => {
     const { body } = await call('GET', '/browser_pools/ci');
-    return { leased: body.acquired_count as number, waiting: (body.waiting_count ?? 0) as number };
+    return {
+      leased: body.acquired_count as number,
+      waiting: (body.waiting_count ?? 0) as number,
+      idle: body.available_count as number,
+    };
   };
 }
 
-/** A process that connects, opens a page and stays connected. */
-function startClient(url: string): ChildProcess {
-  const script = `
-    import { chromium } from '@playwright/test';
-    const browser = await chromium.connectOverCDP(${JSON.stringify(url)}, { headers: ${JSON.stringify(headers)} });
-    await browser.newPage();
-    setInterval(() => {}, 1000);`;
-  return spawn(process.execPath, ['--input-type=module', '--eval', script], { cwd: root, stdio: 'ignore' });
+/** A process that connects `times` times, and stays connected. */
+function startClient(url: string, times = 1): ChildProcess {
+  const args = [join(import.meta.dirname, 'suites/client.mjs'), url, headers.authorization, String(times)];
+  return spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
 }
 
 async function kill(client: ChildProcess): Promise<void> {
