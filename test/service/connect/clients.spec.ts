@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { chromium, expect, test } from '@playwright/test';
+import { WebSocket } from 'ws';
+import { runTag } from '../../../src/contract/lease-tags.ts';
 import { startService, type Service } from '../../../src/service/service.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { randomOf } from '../../support/processes/random.ts';
@@ -56,6 +58,38 @@ test('clients that are killed at any moment leave no lease', async () => {
   expect(outcomes.open).toBeGreaterThan(5);
   expect(outcomes.waiting).toBeGreaterThan(5);
   await expect.poll(counts, { timeout: 5000 }).toEqual({ leased: 0, waiting: 0, idle: size });
+});
+
+test('clients take turns with the test runs of the fixtures', async () => {
+  await using service = await startService({ apiKey });
+  const counts = await poolOf(service, 1);
+  const call = callerOf(service);
+  const holder = await call('POST', '/browser_pools/ci/acquire', {});
+  const served: string[] = [];
+  const release = (session_id: string) => call('POST', '/browser_pools/ci/release', { session_id, reuse: true });
+  const ways = {
+    fixtures: async () => {
+      const { body } = await call('POST', '/browser_pools/ci/acquire', { tags: { [runTag]: 'of-the-fixtures' } });
+      served.push('fixtures');
+      await release(body.session_id);
+    },
+    client: async () => {
+      const client = new WebSocket(`${socketUrl(service)}/cdp?pool=ci&release=reuse&tags[${runTag}]=other`, {
+        headers,
+      });
+      await once(client, 'open');
+      served.push('client');
+      client.close();
+    },
+  };
+  const waiting: Promise<void>[] = [];
+  for (const way of ['fixtures', 'fixtures', 'fixtures', 'fixtures', 'client', 'client'] as const) {
+    waiting.push(ways[way]());
+    await expect.poll(counts).toMatchObject({ waiting: waiting.length });
+  }
+  await release(holder.body.session_id);
+  await Promise.all(waiting);
+  expect(served).toEqual(['fixtures', 'client', 'fixtures', 'client', 'fixtures', 'fixtures']);
 });
 
 test('clients lease browsers of machines through a control plane', async () => {
