@@ -12,6 +12,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   cdp: () => import('./cdp.ts'),
   client: () => import('./client.ts'),
   suites: () => import('./suites.ts'),
+  connect: () => import('./connect.ts'),
   replay: () => import('./replay.ts'),
   audit: () => import('./audit.ts'),
   profile: () => import('./profile.ts'),

@@ -21,8 +21,8 @@ const measures = {
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
 
-/** The suite of a spec file: with this package (`ours`), with Playwright alone (`stock`), or with `suites/baseline.ts`. */
-export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'baseline', workers: number) => Suite;
+/** The suite of a spec file: with this package (`ours`), with Playwright alone (`stock`, `plain`), or with `suites/baseline.ts`. */
+export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'plain' | 'baseline', workers: number) => Suite;
 
 /** Compares whole suites that differ only in their import. Each run of ours starts and ends an embedded service. */
 export async function run(runs: number): Promise<Comparison[]> {

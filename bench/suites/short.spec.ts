@@ -1,7 +1,7 @@
 // Both sides run these tests. Only the import differs.
 const { BENCH_SIDE: side } = process.env;
 const { test, expect } =
-  side === 'stock'
+  side === 'stock' || side === 'plain'
     ? await import('@playwright/test')
     : side === 'baseline'
       ? await import('./baseline.ts')

@@ -2,14 +2,16 @@ import { defineConfig } from '@playwright/test';
 
 const { BENCH_SIDE, BENCH_CHROMIUM, BENCH_LEASE } = process.env;
 
+const useOf: Record<string, object> = { stock: { launchOptions: { executablePath: BENCH_CHROMIUM } }, plain: {} };
+
 /**
- * The config of the suites in this folder. With BENCH_SIDE=stock they run on Playwright alone, otherwise with the lease
- * options in BENCH_LEASE.
+ * The config of the suites in this folder. With BENCH_SIDE=stock they run on Playwright alone, with `plain` over
+ * PW_TEST_CONNECT_WS_ENDPOINT, otherwise with the lease options in BENCH_LEASE.
  */
 export default defineConfig({
   testDir: '.',
   outputDir: '../test-results',
   fullyParallel: true,
   reporter: 'dot',
-  use: BENCH_SIDE === 'stock' ? { launchOptions: { executablePath: BENCH_CHROMIUM } } : JSON.parse(BENCH_LEASE ?? '{}'),
+  use: useOf[BENCH_SIDE ?? ''] ?? JSON.parse(BENCH_LEASE ?? '{}'),
 });
