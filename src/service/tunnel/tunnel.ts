@@ -1,18 +1,26 @@
 import { connect, type ClientHttp2Session } from 'node:http2';
+import { createRequire } from 'node:module';
 import type { Duplex } from 'node:stream';
 import { connectionWindowBytes, reasonHeader, streamOptions } from '../../tunnel/streams.ts';
-import { UnreachableError, type Tunnel } from '../chromium/network/exposure.ts';
+import { UnreachableError } from '../chromium/network/exposure.ts';
+import type { WebSocket } from '../http/websockets.ts';
+import type { Carrier } from './client-exposure.ts';
+
+const { createWebSocketStream } = createRequire(import.meta.url)('ws') as typeof import('ws');
 
 const noStream = 'the tunnel to the test machine broke';
 
 /** Carries connections of a browser as HTTP/2 streams over one WebSocket to the session's client. */
-export class ClientTunnel implements Tunnel {
+export class ClientTunnel implements Carrier {
+  readonly #socket: WebSocket;
   readonly #session: ClientHttp2Session;
   readonly #streams = new Set<Duplex>();
   #isOver = false;
 
-  constructor(socket: Duplex) {
-    this.#session = connect('http://tunnel', { ...streamOptions, createConnection: () => socket });
+  constructor(socket: WebSocket) {
+    this.#socket = socket;
+    const bytes = createWebSocketStream(socket).on('error', () => {});
+    this.#session = connect('http://tunnel', { ...streamOptions, createConnection: () => bytes });
     // Each stream reports the error as well.
     this.#session.on('error', () => {});
     this.#session.once('connect', () => this.#session.setLocalWindowSize(connectionWindowBytes));
@@ -39,16 +47,20 @@ export class ClientTunnel implements Tunnel {
     return { stream, opened };
   }
 
-  /** Ends all connections and accepts no others. The socket stays open, to tell the client the reason. */
-  end(): void {
-    this.#isOver = true;
-    for (const stream of this.#streams) stream.destroy();
+  end(reason: string): void {
+    this.#endStreams();
+    this.#socket.close(1001, reason);
   }
 
-  /** Closes the socket too. */
   destroy(): void {
-    this.end();
+    this.#endStreams();
     this.#session.destroy();
+    this.#socket.terminate();
+  }
+
+  #endStreams(): void {
+    this.#isOver = true;
+    for (const stream of this.#streams) stream.destroy();
   }
 }
 
