@@ -9,11 +9,13 @@ import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
 import type { Lease } from '../sessions/lease.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
+import { ClientExposure, clientPattern } from '../tunnel/client-exposure.ts';
+import { SocksTunnel } from '../tunnel/socks-tunnel.ts';
 import type { ClientOptions } from './driver.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
-import { close, openHost, relay } from './relay.ts';
+import { close, openHost, relay, type ExposedNetwork } from './relay.ts';
 
 const socketOptions = {
   maxPayload: 256 * 1024 * 1024,
@@ -73,6 +75,7 @@ export class PlaywrightEndpoint {
     if (!playwright) return refuse(socket, 428, 'playwright_version', versionProblem(this.installed, userAgent)!);
     const started = this.#clock.now();
     const { lease } = session;
+    const network = await exposedNetwork(session, { request, socket, isAllowed });
     const published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
     const { endpoint, leave } = published;
     const host = await openHost(endpoint).catch((error: unknown) => {
@@ -88,7 +91,7 @@ export class PlaywrightEndpoint {
       return end();
     }
     socket.once('close', end);
-    accept((client) => this.#relay(session, { client, socket, host }));
+    accept((client) => this.#relay(session, { client, socket, host, network }));
     const seconds = Math.max(0, this.#clock.now() - started) / 1000;
     this.#events?.emit('connected', { transport: 'playwright', seconds });
   }
@@ -96,7 +99,12 @@ export class PlaywrightEndpoint {
   /** Passes messages on until the client, the host or the lease is gone. */
   #relay(
     session: LocalSession,
-    { client, socket, host }: { client: WebSocket; socket: Duplex; host: WebSocket },
+    {
+      client,
+      socket,
+      host,
+      network,
+    }: { client: WebSocket; socket: Duplex; host: WebSocket; network: ExposedNetwork | undefined },
   ): void {
     const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
     const { lease } = session;
@@ -104,7 +112,7 @@ export class PlaywrightEndpoint {
     client.once('close', () => lease.signal.removeEventListener('abort', end));
     client.on('message', () => session.touch());
     const waiting = session.claimBytes();
-    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting) });
+    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting), network });
   }
 
   async #publish(
@@ -125,6 +133,27 @@ export class PlaywrightEndpoint {
       throw error;
     }
   }
+}
+
+/**
+ * Exposes the hosts that the client names by the option `exposeNetwork`, until its socket ends. Throws `bad_request` for a
+ * malformed pattern, and `conflict` if another client has a tunnel.
+ */
+async function exposedNetwork(
+  session: LocalSession,
+  { request, socket, isAllowed }: Pick<Upgrade, 'request' | 'socket' | 'isAllowed'>,
+): Promise<ExposedNetwork | undefined> {
+  const pattern = request.headers['x-playwright-proxy'];
+  // Without the option, clients send an empty pattern.
+  if (typeof pattern !== 'string' || pattern === '') return undefined;
+  const matches = clientPattern(pattern);
+  const proxyUrl = await session.browser.chromium.egress.localProxyUrl();
+  // The lease may have ended meanwhile.
+  if (!socket.writable || !isAllowed()) return undefined;
+  const tunnel = new SocksTunnel(matches);
+  const exposure = new ClientExposure(session, { client: newId(), matches, carrier: tunnel });
+  for (const end of ['finish', 'close']) socket.once(end, () => exposure.withdraw());
+  return { tunnel, proxyUrl };
 }
 
 /** The Playwright with the client's minor version. `undefined` if there is none. */

@@ -1,7 +1,8 @@
 import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
-import { withoutHarPaths } from './har-paths.ts';
+import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
+import { messageForHost } from './host-messages.ts';
 import { playwrightHost } from './host-task.ts';
 
 const largestMessage = 256 * 1024 * 1024;
@@ -24,27 +25,25 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
   return host;
 }
 
+/** The network of a client that exposes hosts to its pages: the carrier, and the proxy that leads there. */
+export type ExposedNetwork = { tunnel: SocksTunnel; proxyUrl: string };
+
 /**
  * Passes messages between a client and its host. When one of them closes, closes the other one. `waiting` counts the bytes
- * that wait for them. `arrived` gives the number of those that have arrived since its last call.
+ * that wait for them. `arrived` gives the number of those that have arrived since its last call. Messages of a tunnel, if the
+ * client has one, don't go to the host.
  */
 export function relay(
   client: WebSocket,
   host: WebSocket,
-  { waiting, arrived }: { waiting: Claim; arrived: () => number },
+  { waiting, arrived, network }: { waiting: Claim; arrived: () => number; network?: ExposedNetwork | undefined },
 ): void {
-  client.on('message', (data: Buffer, isBinary) => {
-    const message = withoutHarPaths(data);
-    if (!message) return close(client, 1007, 'the message is nested too deeply');
-    const counted = arrived();
-    host.send(message, { binary: isBinary }, () => {
-      waiting.release(counted);
-      if (client.isPaused && host.bufferedAmount < highWaterMark) client.resume();
-    });
-    if (host.bufferedAmount >= highWaterMark) client.pause();
-  });
-  host.on('message', (data: Buffer, isBinary) => {
-    if (client.readyState !== WebSocket.OPEN) return;
+  const tunnel = network?.tunnel;
+  const readClient = () => {
+    if (client.isPaused && host.bufferedAmount < highWaterMark && !tunnel?.isFull) client.resume();
+  };
+  const send = (data: Buffer, binary: boolean, sent?: (error?: Error | null) => void) => {
+    if (client.readyState !== WebSocket.OPEN) return sent?.(new Error('the client has left'));
     try {
       waiting.take(data.length, { isOneMessage: waiting.isUncounted });
     } catch (error) {
@@ -52,10 +51,37 @@ export function relay(
       host.terminate();
       return;
     }
-    client.send(data, { binary: isBinary }, () => {
+    client.send(data, { binary }, (error) => {
       waiting.release(data.length);
       if (host.isPaused && client.bufferedAmount < highWaterMark) host.resume();
+      sent?.(error);
     });
+  };
+  if (tunnel)
+    client.once('message', () =>
+      tunnel.attach({
+        send: (message, sent) => send(Buffer.from(message), false, sent),
+        waiting,
+        drained: readClient,
+      }),
+    );
+  client.on('message', (data: Buffer, isBinary) => {
+    if (tunnel?.takes(data)) {
+      waiting.release(arrived());
+      if (tunnel.isFull) client.pause();
+      return;
+    }
+    const message = messageForHost(data, network?.proxyUrl);
+    if (!message) return close(client, 1007, 'the message is nested too deeply');
+    const counted = arrived();
+    host.send(message, { binary: isBinary }, () => {
+      waiting.release(counted);
+      readClient();
+    });
+    if (host.bufferedAmount >= highWaterMark) client.pause();
+  });
+  host.on('message', (data: Buffer, isBinary) => {
+    send(data, isBinary);
     if (client.bufferedAmount >= highWaterMark) host.pause();
   });
   client.on('error', () => client.terminate());

@@ -1,8 +1,8 @@
-import { readFileSync, writeFileSync } from 'node:fs';
-import { chromium, expect, test, type Page } from '@playwright/test';
+import { chromium, expect, test } from '@playwright/test';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
+import { peakMB, startMeasuring } from '../../support/processes/memory.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { TunneledApp } from '../../support/http/tunneled-app.ts';
+import { download, TunneledApp, upload } from '../../support/http/tunneled-app.ts';
 
 const MB = 1_000_000;
 
@@ -48,37 +48,3 @@ for (const { size, tag } of [
       await browser.close();
     },
   );
-
-async function download(page: Page, size: number): Promise<number> {
-  return await page.evaluate(async (size) => {
-    const { body } = await fetch(`/download?bytes=${size}`);
-    let received = 0;
-    const reader = body!.getReader();
-    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) received += chunk.value.length;
-    return received;
-  }, size);
-}
-
-async function upload(page: Page, size: number): Promise<number> {
-  return await page.evaluate(async (size) => {
-    const part = new Blob([new Uint8Array(1_000_000)]);
-    const body = new Blob(Array.from({ length: size / part.size }, () => part));
-    const answer = await fetch('/upload', { method: 'POST', body });
-    return ((await answer.json()) as { bytes: number }).bytes;
-  }, size);
-}
-
-/** Forgets the peak of a process so far, and returns its memory in MB. */
-function startMeasuring(pid: number): number {
-  writeFileSync(`/proc/${pid}/clear_refs`, '5');
-  return memoryMB(pid, 'VmRSS');
-}
-
-function peakMB(pid: number): number {
-  return memoryMB(pid, 'VmHWM');
-}
-
-function memoryMB(pid: number, field: string): number {
-  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-  return Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)?.[1]) / 1024;
-}

@@ -13,7 +13,7 @@ import { test as base } from '../../support/service/service.ts';
 import { startSocksProxy } from '../../support/http/socks-proxy.ts';
 import { startSession } from '../../support/service/profiles.ts';
 import { extensionZip } from '../../support/views/extensions.ts';
-import { TunneledApp } from '../../support/http/tunneled-app.ts';
+import { download, echo, events, TunneledApp, upload } from '../../support/http/tunneled-app.ts';
 
 type Tunneled = { session_id: string; cdp_ws_url: string; playwright_ws_url: string; tunnel_ws_url: string };
 
@@ -290,42 +290,6 @@ async function openTunnel(url: string, expose: string, more: Partial<TunnelOptio
 function hopOf({ session_id }: Tunneled): string {
   const words = processesWith(`/${session_id}/user-data`).flatMap(commandLine);
   return /--proxy-server=(http:\/\/127\.0\.0\.1:\d+)/.exec(words.join('\n'))?.[1] ?? '';
-}
-
-async function echo(page: Page): Promise<unknown> {
-  return await page.evaluate(async () => {
-    const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/socket`);
-    socket.addEventListener('open', () => socket.send('hello'));
-    const { data } = await new Promise<MessageEvent>((resolve) => socket.addEventListener('message', resolve));
-    socket.close();
-    return data as unknown;
-  });
-}
-
-async function events(page: Page): Promise<unknown[]> {
-  return await page.evaluate(async () => {
-    const source = new EventSource('/events');
-    const received: unknown[] = [];
-    await new Promise<void>((resolve) =>
-      source.addEventListener('message', ({ data }) => received.push(data) === 3 && resolve()),
-    );
-    source.close();
-    return received;
-  });
-}
-
-async function upload(page: Page, bytes: number): Promise<number> {
-  return await page.evaluate(async (bytes) => {
-    const answer = await fetch('/upload', { method: 'POST', body: new Uint8Array(bytes) });
-    return ((await answer.json()) as { bytes: number }).bytes;
-  }, bytes);
-}
-
-async function download(page: Page, bytes: number): Promise<number> {
-  return await page.evaluate(
-    async (bytes) => (await (await fetch(`/download?bytes=${bytes}`)).arrayBuffer()).byteLength,
-    bytes,
-  );
 }
 
 async function registerWorker(): Promise<string> {

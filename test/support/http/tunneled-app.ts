@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { createServer as createSecureServer } from 'node:https';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
+import type { Page } from '@playwright/test';
 import { WebSocketServer } from 'ws';
 import { certificate, privateKey } from './http-proxy.ts';
 import { serve, type Serving } from './serve.ts';
@@ -85,6 +86,51 @@ export class TunneledApp implements AsyncDisposable {
           .end(`<title>${request.headers.host}</title><p>${pathname}</p>`);
     }
   }
+}
+
+/** The answer of the app's WebSocket to a page of the app. */
+export async function echo(page: Page): Promise<unknown> {
+  return await page.evaluate(async () => {
+    const socket = new WebSocket(`${location.origin.replace('http', 'ws')}/socket`);
+    socket.addEventListener('open', () => socket.send('hello'));
+    const { data } = await new Promise<MessageEvent>((resolve) => socket.addEventListener('message', resolve));
+    socket.close();
+    return data as unknown;
+  });
+}
+
+/** The first three events of the app's event stream. */
+export async function events(page: Page): Promise<unknown[]> {
+  return await page.evaluate(async () => {
+    const source = new EventSource('/events');
+    const received: unknown[] = [];
+    await new Promise<void>((resolve) =>
+      source.addEventListener('message', ({ data }) => received.push(data) === 3 && resolve()),
+    );
+    source.close();
+    return received;
+  });
+}
+
+/** Returns how many bytes of an answer a page of the app read. */
+export async function download(page: Page, size: number): Promise<number> {
+  return await page.evaluate(async (size) => {
+    const { body } = await fetch(`/download?bytes=${size}`);
+    let received = 0;
+    const reader = body!.getReader();
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) received += chunk.value.length;
+    return received;
+  }, size);
+}
+
+/** Sends a number of whole megabytes. Returns how many bytes the app received. */
+export async function upload(page: Page, size: number): Promise<number> {
+  return await page.evaluate(async (size) => {
+    const part = new Blob([new Uint8Array(1_000_000)]);
+    const body = new Blob(Array.from({ length: size / part.size }, () => part));
+    const answer = await fetch('/upload', { method: 'POST', body });
+    return ((await answer.json()) as { bytes: number }).bytes;
+  }, size);
 }
 
 /** Answers `/from-worker` itself and asks the app for all else. */

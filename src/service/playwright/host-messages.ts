@@ -1,0 +1,57 @@
+/** A message names its method before its parameters. In bytes. */
+const longestBeginning = 1024;
+
+type Message = { method?: string; params?: { options?: Record<string, unknown>; proxy?: unknown } };
+
+/**
+ * Returns a client's message as the host gets it. `undefined` for one that is nested too deeply to be written as JSON again.
+ * `proxyUrl` is set if the client exposes hosts.
+ */
+export function messageForHost(data: Buffer, proxyUrl?: string): Buffer | undefined {
+  const beginning = data.subarray(0, longestBeginning);
+  if (beginning.includes('"harStart"')) return changed(data, withoutHarPaths);
+  if (proxyUrl !== undefined && beginning.includes('"newContext'))
+    return changed(data, (message) => withProxy(message, proxyUrl));
+  return data;
+}
+
+/**
+ * Removes the paths at which the client wants a HAR file. They are paths on the client's machine, and the host would write
+ * there on its own. Without them, it sends the client an archive.
+ */
+function withoutHarPaths({ method, params }: Message): boolean {
+  if (method !== 'harStart' || !params?.options) return false;
+  delete params.options['harPath'];
+  delete params.options['resourcesDir'];
+  return true;
+}
+
+/**
+ * Names the session's local proxy, so that the host's own connections for client certificates reach exposed hosts too. A
+ * proxy of the client stays: the session's tunnel takes exposed hosts from it.
+ */
+function withProxy({ method, params }: Message, server: string): boolean {
+  if (!method?.startsWith('newContext') || !params || params.proxy !== undefined) return false;
+  params.proxy = { server };
+  return true;
+}
+
+/** The message after `change`, which returns whether it changed anything. */
+function changed(data: Buffer, change: (message: Message) => boolean): Buffer | undefined {
+  const message = parse(data);
+  if (!message || !change(message)) return data;
+  try {
+    return Buffer.from(JSON.stringify(message));
+  } catch {
+    return undefined;
+  }
+}
+
+/** `undefined` if it isn't JSON. The host refuses it. */
+function parse(data: Buffer): Message | undefined {
+  try {
+    return JSON.parse(data.toString()) as Message;
+  } catch {
+    return undefined;
+  }
+}
