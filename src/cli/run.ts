@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { newId } from '../service/process/id.ts';
+import { exposedPattern } from '../tunnel/exposed-pattern.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { connectURL } from './connect-url.ts';
 import { connectionOptions, type ConnectionOptions, type ServiceAddress } from './connection.ts';
@@ -12,6 +13,7 @@ type RunOptions = ConnectionOptions & { pool?: string };
 const notes = `
 Each browser that the command connects to is leased from the pool until the command disconnects or ends. Variables for the command:
   PW_TEST_CONNECT_WS_ENDPOINT, PW_TEST_CONNECT_HEADERS   Playwright Test reads them itself
+  PW_TEST_CONNECT_EXPOSE_NETWORK   the same, if the service is on another machine and you set no other value: <loopback>
   PLAYWRIGHT_POOL_WS_URL    for chromium.connect() of Playwright in any language
   PLAYWRIGHT_POOL_CDP_URL   for chromium.connectOverCDP() and for Puppeteer's browserWSEndpoint
   PLAYWRIGHT_POOL_…         the same service for tests that import playwright-pool, and for these commands
@@ -54,6 +56,7 @@ async function variablesFor(options: RunOptions, env: NodeJS.ProcessEnv): Promis
     // Without the key, because Playwright's error messages contain this URL.
     PW_TEST_CONNECT_WS_ENDPOINT: connectURL(service, { protocol: 'playwright', ...place, key: false }),
     PW_TEST_CONNECT_HEADERS: connectHeaders(service, env),
+    PW_TEST_CONNECT_EXPOSE_NETWORK: exposedNetwork(service, env),
   };
 }
 
@@ -64,6 +67,11 @@ function serviceVariables({ baseURL, apiKey, dataDirectory }: ServiceAddress): N
     PLAYWRIGHT_POOL_BASE_URL: undefined,
     PLAYWRIGHT_POOL_API_KEY: undefined,
   };
+}
+
+/** The user's pattern, also an empty one. By default pages in far browsers reach apps on this machine. */
+function exposedNetwork({ baseURL }: ServiceAddress, env: NodeJS.ProcessEnv): string | undefined {
+  return exposedPattern(env['PW_TEST_CONNECT_EXPOSE_NETWORK'], baseURL) || env['PW_TEST_CONNECT_EXPOSE_NETWORK'];
 }
 
 /** The headers in the environment, and the API key. */

@@ -1,5 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import type { Ended } from '../../support/processes/command.ts';
+import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { expect, expectExit, expectFailure, test } from '../commands.ts';
@@ -49,6 +50,24 @@ test('run gives a command the variables of the service and its pool, and exits w
     'x-team': 'shop',
     Authorization: `Bearer ${key}`,
   });
+});
+
+test('run exposes localhost to the browsers of a service on another machine, unless the user chose otherwise', async ({
+  cliProcess,
+  service,
+}) => {
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  // This address isn't known as one of this machine.
+  const headersFor = () => ({ host: new URL(service.url).host });
+  await using far = await FaultProxy.start(service.url, { host: '0.0.0.0', headersFor });
+  const exposed = async (url: string, env: Record<string, string> = {}) => {
+    const line = ['run', '--base-url', url, '--', process.execPath, '-e', `${printVariables}; process.exit(7)`];
+    return variablesOf(await cliProcess(line, { env }))['PW_TEST_CONNECT_EXPOSE_NETWORK'];
+  };
+  expect(await exposed(service.url)).toBe(undefined);
+  expect(await exposed(far.url)).toBe('<loopback>');
+  for (const chosen of ['', '*.test'])
+    expect(await exposed(far.url, { PW_TEST_CONNECT_EXPOSE_NETWORK: chosen })).toBe(chosen);
 });
 
 test('run leaves the options of a command to it', async ({ cliProcess, service }) => {
