@@ -35,23 +35,20 @@ const own: ReadonlySet<string> = new Set(chromiumSwitches({ headless: false, san
 /** Any value of these is safe. */
 const allowed = namesIn(`
   accept-lang allow-insecure-localhost allow-running-insecure-content auto-select-desktop-capture-source autoplay-policy
-  blink-settings deny-permission-prompts disable-3d-apis disable-accelerated-2d-canvas disable-blink-features
-  disable-checker-imaging disable-font-subpixel-positioning disable-gpu disable-image-animation-resync disable-lcd-text
-  disable-notifications disable-partial-raster disable-site-isolation-trials disable-skia-runtime-opts
-  disable-smooth-scrolling disable-software-rasterizer disable-threaded-animation disable-threaded-scrolling
-  disable-web-security disable-webgl enable-automation enable-blink-features enable-experimental-web-platform-features
-  enable-gpu-rasterization enable-precise-memory-info enable-unsafe-webgpu enable-usermedia-screen-capturing
-  enable-webgl enable-webgl-draft-extensions font-render-hinting force-color-profile force-dark-mode
-  force-device-scale-factor force-high-contrast force-prefers-reduced-motion force-raster-color-profile hide-scrollbars
-  ignore-certificate-errors ignore-certificate-errors-spki-list ignore-gpu-blocklist isolate-origins lang mute-audio
-  run-all-compositor-stages-before-draw site-per-process start-fullscreen start-maximized test-type
-  time-zone-for-testing unsafely-treat-insecure-origin-as-secure use-angle use-fake-device-for-media-stream
-  use-fake-ui-for-media-stream use-gl user-agent window-position`);
+  blink-settings disable-3d-apis disable-accelerated-2d-canvas disable-blink-features disable-font-subpixel-positioning
+  disable-gpu disable-lcd-text disable-notifications disable-site-isolation-trials disable-smooth-scrolling
+  disable-software-rasterizer disable-web-security disable-webgl enable-automation enable-blink-features
+  enable-experimental-web-platform-features enable-precise-memory-info enable-unsafe-webgpu enable-webgl
+  font-render-hinting force-color-profile force-dark-mode force-device-scale-factor force-prefers-reduced-motion
+  hide-scrollbars ignore-certificate-errors ignore-certificate-errors-spki-list ignore-gpu-blocklist isolate-origins
+  lang mute-audio site-per-process start-fullscreen start-maximized test-type time-zone-for-testing
+  unsafely-treat-insecure-origin-as-secure use-angle use-fake-device-for-media-stream use-fake-ui-for-media-stream
+  use-gl user-agent window-position`);
 
 /** A flag of V8 that changes its memory, its limits or the language. */
 const jsFlag =
   '--(no-)?(expose[-_]gc|(max|min|initial)[-_][a-z_-]+[-_]size=\\d+|stack[-_](size|trace[-_]limit)=\\d+|random[-_]seed=\\d+|' +
-  'harmony[\\w-]*|js[-_][\\w-]+|experimental[-_]wasm[\\w-]*|allow[-_]natives[-_]syntax|jitless|opt|predictable|single[-_]threaded)';
+  'harmony[\\w-]*|js[-_][\\w-]+|experimental[-_]wasm[\\w-]*|jitless)';
 
 /** These are safe with values that fit. */
 const allowedValues: { readonly [name: string]: RegExp } = {
