@@ -3,12 +3,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { format } from 'oxfmt';
-import { z } from 'zod';
 import { contract } from '../build/src/contract/contract.js';
 import { publicOperations } from './public-operations.mjs';
 
-/** The operations that first have a long type, by the type's text. */
-const longTypes = new Map();
 const root = fileURLToPath(new URL('..', import.meta.url));
 const target = join(root, 'docs/api.md');
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
@@ -39,7 +36,7 @@ function page() {
       .flatMap((name) => describe(name, declarationOf(name, file)) ?? []);
     for (const name of names) described.add(name);
     const also = again.length > 0 ? [`It also exports these, which are described above: ${again.join(', ')}.`] : [];
-    const ofClient = entry === './client' ? ['### Operations', ...operations(contract).map(describeOperation)] : [];
+    const ofClient = entry === './client' ? operationTable() : [];
     return [`## \`playwright-pool${entry.slice(1)}\``, purpose, ...also, ...entries, ...ofClient].join('\n\n');
   });
   const intro = 'Made from the types by `npm run docs`. Of classes those members are listed that are for you.';
@@ -126,60 +123,16 @@ function statements(file) {
   return found;
 }
 
-/** The arguments in order, then the content of the returned promise, list or stream. */
-function describeOperation([name, { method, path, summary, body, query, responses }]) {
-  const parameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => parameter);
-  const takes = [...parameters, ...(body ? ['body'] : []), ...(query ? ['query'] : []), 'options'];
-  const types = [
-    ...parameters.map((parameter) => `${parameter}: string`),
-    ...(body ? [`body: ${bodyType(body, name)}`] : []),
-    ...(query ? [`query?: ${schemaType(query, 'input', name)}`] : []),
-    'options?: CallOptions',
-    `returns: ${[...new Set(Object.values(responses).map((response) => answerType(response, name)))].join(' | ')}`,
-  ];
-  const code = `\`\`\`ts\n${types.join('\n')}\n\`\`\``;
-  return [`#### \`${name}(${takes.join(', ')})\``, `${summary}. \`${method} ${path}\``, code].join('\n\n');
-}
-
-function bodyType(body, name) {
-  if (body.kind === 'octets') return 'Upload';
-  return schemaType(body.kind === 'multipart' ? body.schema : body, 'input', name);
-}
-
-function answerType({ kind, schema, item, event }, name) {
-  if (kind === 'empty') return 'undefined';
-  if (kind === 'octets') return 'Bytes';
-  if (kind === 'json') return schemaType(schema, 'output', name);
-  if (kind === 'events') return `AsyncIterable<${schemaType(event, 'output', name)}>`;
-  return `${kind === 'list' ? 'ItemList' : 'TokenItemList'}<${schemaType(item, 'output', name)}>`;
-}
-
-/** A long type stands once: other operations name the first operation that has it. */
-function schemaType(schema, io, name) {
-  const text = typeText(z.toJSONSchema(schema, { io, unrepresentable: 'any', reused: 'inline' }), '');
-  const first = longTypes.get(text) ?? name;
-  if (text.split('\n').length > 12) longTypes.set(text, first);
-  return first === name ? text : `/* as of ${first} */`;
-}
-
-/** A type in TypeScript's notation. A field's description becomes a comment behind the field. */
-function typeText(schema, indent) {
-  if (schema === true || schema === undefined) return 'unknown';
-  if (schema.const !== undefined) return JSON.stringify(schema.const);
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ');
-  const choices = schema.anyOf ?? schema.oneOf;
-  if (choices) return [...new Set(choices.map((choice) => typeText(choice, indent)))].join(' | ');
-  if (schema.allOf) return schema.allOf.map((part) => typeText(part, indent)).join(' & ');
-  if (schema.type === 'array') return `Array<${typeText(schema.items, indent)}>`;
-  if (schema.type === 'integer') return 'number';
-  if (schema.type !== 'object') return schema.type ?? 'unknown';
-  const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
-    const mark = schema.required?.includes(name) ? '' : '?';
-    const comment = field.description ? ` // ${field.description}` : '';
-    return `${indent}  ${name}${mark}: ${typeText(field, `${indent}  `)};${comment}`;
+/** The operations without their types: editors show those, and the OpenAPI document has them. */
+function operationTable() {
+  const rows = operations(contract).map(([name, { method, path, summary, body, query }]) => {
+    const parameters = Array.from(path.matchAll(/\{(\w+)\}/g), ([, parameter]) => parameter);
+    const takes = [...parameters, ...(body ? ['body'] : []), ...(query ? ['query'] : []), 'options'];
+    return `| \`${name}(${takes.join(', ')})\` | \`${method} ${path}\` | ${summary} |`;
   });
-  if (fields.length > 0) return `{\n${fields.join('\n')}\n${indent}}`;
-  return `Record<string, ${typeText(schema.additionalProperties || undefined, indent)}>`;
+  const types =
+    'Editors show the types of arguments and answers. `GET /openapi.json` of a service answers the OpenAPI document with all types and errors, and `playwright-pool call OPERATION --describe` prints the parameters of one operation.';
+  return ['### Operations', types, ['| Function | Request | |', '| --- | --- | --- |', ...rows].join('\n')];
 }
 
 function operations(tree, prefix = '') {
