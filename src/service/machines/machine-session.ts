@@ -341,11 +341,8 @@ export class MachineSession extends Session {
 
   async #handOver(options: { wipe: boolean }): Promise<void> {
     try {
-      const { client } = this.host;
-      const browser = await client.browsers.handOver(this.id, options, {
-        timeout: confirmMs,
-        headers: traceHeaders(),
-      });
+      const call = { timeout: confirmMs, headers: traceHeaders() };
+      const browser = await this.host.client.browsers.handOver(this.id, options, call);
       this.links = linksOf(browser);
       this.#canceledDownloads = browser.downloads_canceled ?? 0;
       this.record();
