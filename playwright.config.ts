@@ -1,8 +1,6 @@
 import { defineConfig } from '@playwright/test';
 import { ownEnvironment } from './test/support/processes/own-environment.ts';
 
-const rooms = ['contract', 'client', 'archive', 'service', 'fixtures', 'cli', 'player', 'faults', 'abuse', 'package'];
-
 const forbidOnly = !!process.env['CI'];
 ownEnvironment();
 
@@ -20,5 +18,4 @@ export default defineConfig({
   retries: 0,
   forbidOnly,
   reporter: 'list',
-  projects: rooms.map((room) => ({ name: room, testDir: `test/${room}` })),
 });

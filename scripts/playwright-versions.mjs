@@ -11,7 +11,7 @@ their types. A version outside of the supported range must be refused with a sen
 tests run in a copy in a temporary directory. Build first (npm run build).
 
 Options:
-  --only PATH  run only the test files with this text in their path; may be repeated
+  --only PATH  run only the test files with this text in their path; may be repeated (default: test/fixtures/)
   --help       show this text
 
 Example:
@@ -40,7 +40,7 @@ function options() {
     return parseArgs({
       allowPositionals: true,
       options: {
-        only: { type: 'string', multiple: true, default: [] },
+        only: { type: 'string', multiple: true, default: ['test/fixtures/'] },
         help: { type: 'boolean' },
       },
     });
@@ -72,10 +72,11 @@ async function tryVersion(wanted) {
   if (types.code !== 0) process.stdout.write(types.output);
 
   const report = join(directory, 'report.json');
-  const tests = await playwright(
-    ['test', '--project=fixtures', '--grep-invert=@long', '--reporter=list,json', ...values.only],
-    { show: true, seconds: 1500, env: { PLAYWRIGHT_JSON_OUTPUT_FILE: report } },
-  );
+  const tests = await playwright(['test', ...values.only, '--grep-invert=@long', '--reporter=list,json'], {
+    show: true,
+    seconds: 1500,
+    env: { PLAYWRIGHT_JSON_OUTPUT_FILE: report },
+  });
   const broken = Object.entries({ demo, types, tests }).filter(([, { code }]) => code !== 0);
   const { stats, suites } = JSON.parse(readFileSync(report, 'utf8'));
   const counts = `${stats.expected} tests passed, ${stats.unexpected} failed, ${stats.skipped} skipped`;

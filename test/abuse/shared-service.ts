@@ -1,12 +1,10 @@
-import { rm } from 'node:fs/promises';
-import { join } from 'node:path';
-import { test as base } from '@playwright/test';
 import { createClient, type Client } from '../../src/client/index.ts';
 import { collect } from '../support/service/apps.ts';
 import { expectNoProcessWith } from '../support/processes/processes.ts';
 import { startAnyService } from '../support/service/machines.ts';
 import { callerOf, type TestService } from '../support/service/service.ts';
 import { shellIn, type Shell } from '../support/service/session-processes.ts';
+import { perWorker, test as base } from '../support/worker.ts';
 
 type Fixtures = {
   /** A shell in the session of all tests of a worker. */
@@ -17,7 +15,7 @@ type Fixtures = {
   ended: void;
 };
 
-type WorkerFixtures = {
+type Shared = {
   /** The data directory of the service. */
   data: string;
   service: TestService;
@@ -31,34 +29,21 @@ type Session = Awaited<ReturnType<Client['browsers']['create']>>;
 const shared = 'shared';
 
 /** One service for all tests of a worker. */
-export const test = base.extend<Fixtures, WorkerFixtures>({
-  data: [
-    async ({}, use, { project, workerIndex }) => {
-      const directory = join(project.outputDir, `data-of-worker-${workerIndex}`);
-      await use(directory);
-      await expectNoProcessWith(directory);
-      await rm(directory, { recursive: true, force: true });
-    },
-    { scope: 'worker' },
-  ],
-  service: [
-    async ({ data }, use) => {
+export const test = base.extend<Fixtures & Shared & { shared: Shared }>({
+  shared: perWorker(async (use, worker) => {
+    const data = worker.outputPath('data-of-abuse');
+    {
       await using service = await startAnyService({ dataDirectory: data });
-      await use({ ...service, call: callerOf(service) });
-    },
-    { scope: 'worker' },
-  ],
-  client: [
-    async ({ service }, use) => {
       await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-      await use(client);
-    },
-    { scope: 'worker' },
-  ],
-  session: [
-    async ({ client }, use) => use(await client.browsers.create({ name: shared, timeout_seconds: 3600 })),
-    { scope: 'worker' },
-  ],
+      const session = await client.browsers.create({ name: shared, timeout_seconds: 3600 });
+      await use({ data, service: { ...service, call: callerOf(service) }, client, session });
+    }
+    await expectNoProcessWith(data);
+  }),
+  data: async ({ shared }, use) => use(shared.data),
+  service: async ({ shared }, use) => use(shared.service),
+  client: async ({ shared }, use) => use(shared.client),
+  session: async ({ shared }, use) => use(shared.session),
   ended: [
     async ({ client }, use) => {
       await use();

@@ -1,10 +1,11 @@
 import { readdir } from 'node:fs/promises';
-import { chromium, expect, type Page, test as base } from '@playwright/test';
+import { chromium, expect, type Page } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
 import { serve } from '../support/http/serve.ts';
 import { systemChromium } from '../support/views/chromium.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere } from './archives.ts';
+import { test as base } from '../support/worker.ts';
 
 const script = `
   const store = async (mode) => {

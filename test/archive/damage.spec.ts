@@ -1,11 +1,11 @@
 import { appendFile, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { buffer } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
-import { expect, test } from '@playwright/test';
 import { pack } from '../../src/archive/index.ts';
 import { randomOf } from '../support/processes/random.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, expectRefused, extractHere, sampleDirectory, sumHeader, tarOf, zstdOf } from './archives.ts';
+import { expect, test } from '../support/worker.ts';
 
 const anyRefusal = { code: expect.any(String) };
 

@@ -4,12 +4,12 @@ import { getEventListeners } from 'node:events';
 import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { expect, test } from '@playwright/test';
 import { serve } from '../support/http/serve.ts';
 import { archivedStorageOrigins, extract, pack, type Progress } from '../../src/archive/index.ts';
 import { mountSmallDisk } from '../support/processes/small-disk.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory, tarOf, zstdOf } from './archives.ts';
+import { expect, test } from '../support/worker.ts';
 
 test.describe('the target', () => {
   const archive = zstdOf([{ name: 'new', content: 'new' }]);

@@ -4,7 +4,6 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { compress } from '@mongodb-js/zstd';
-import { expect, test } from '@playwright/test';
 import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { framePieces } from '../../src/archive/frames.ts';
 import { ArchiveError, extract, pack } from '../../src/archive/index.ts';
@@ -13,6 +12,7 @@ import { randomOf } from '../support/processes/random.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { noZstd, sampleBytes, sampleDirectory, shell, sumHeader, tarOf } from './archives.ts';
 import { isLong } from '../support/processes/long-form.ts';
+import { expect, test } from '../support/worker.ts';
 
 const mutations = isLong ? 20_000 : 75;
 test.setTimeout(isLong ? 3_600_000 : 60_000);

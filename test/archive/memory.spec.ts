@@ -4,12 +4,12 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test } from '@playwright/test';
 import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { tarIn } from '../../src/archive/tar-in.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, noZstd, sampleBytes, shell } from './archives.ts';
 import { isLong, longOnly } from '../support/processes/long-form.ts';
+import { expect, test } from '../support/worker.ts';
 
 const run = promisify(execFile);
 const built = pathToFileURL(path.resolve('build/src/archive/index.js')).href;

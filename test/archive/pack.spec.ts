@@ -16,11 +16,11 @@ import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { expect, test } from '@playwright/test';
 import { pack, type Progress } from '../../src/archive/index.ts';
 import { openFilesIn } from '../support/processes/open-files.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, extractHere, sampleBytes, sampleDirectory } from './archives.ts';
+import { expect, test } from '../support/worker.ts';
 
 async function namesIn(archive: AsyncIterable<Uint8Array>): Promise<string[]> {
   return (await readdir(await extractHere(archive), { recursive: true })).sort();

@@ -1,9 +1,9 @@
 import { lstat, readdir, readFile, rm, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { compress } from '@mongodb-js/zstd';
-import { expect, test } from '@playwright/test';
 import { outputPath } from '../support/runs/output-path.ts';
 import { expectRefused, extractHere, sumHeader, tarOf, zstdOf, type TestEntry } from './archives.ts';
+import { expect, test } from '../support/worker.ts';
 
 const file: TestEntry = { name: 'Default/file', content: 'content' };
 const link = (name: string, linkname: string): TestEntry => ({ name, type: 'symlink', linkname });

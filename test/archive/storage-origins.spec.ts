@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { chromium, expect, test, type BrowserContext, type Page } from '@playwright/test';
+import { chromium, expect, type BrowserContext, type Page } from '@playwright/test';
 import { archivedStorageOrigins, pack, storageOrigins } from '../../src/archive/index.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { findChromium } from '../../src/service/chromium/find-chromium.ts';
+import { test } from '../support/worker.ts';
 
 const origins = ['http://localhost:1234', 'https://a.test', 'https://example.com'];
 const sqlite = 'DomStorageSqlite,DomStorageSqliteNewDatabases,IdbSqliteBackingStore';

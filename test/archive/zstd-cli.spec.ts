@@ -4,13 +4,13 @@ import { mkdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { expect, test } from '@playwright/test';
 import { ByteReader } from '../../src/archive/byte-reader.ts';
 import { framePieces } from '../../src/archive/frames.ts';
 import { pack } from '../../src/archive/index.ts';
 import { LargeFrame } from '../../src/archive/large-frame.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { contentOf, expectRefused, extractHere, noZstd, sampleBytes, sampleDirectory, shell } from './archives.ts';
+import { expect, test } from '../support/worker.ts';
 
 test.skip(noZstd !== false, String(noZstd));
 

@@ -1,15 +1,15 @@
 import { mkdir, readdir } from 'node:fs/promises';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { expect } from '@playwright/test';
-import { createClient } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
-import { collect } from '../support/service/apps.ts';
+import { empty } from '../support/service/shared-service.ts';
 import { test as base } from '../support/service/profiles.ts';
 import { callerOf, type TestService } from '../support/service/service.ts';
 import { commandRunner, type Ended } from '../support/processes/command.ts';
 import { CliProcess } from '../support/service/service-process.ts';
 import { outputPath } from '../support/runs/output-path.ts';
 import { serve } from '../support/http/serve.ts';
+import { perWorker } from '../support/worker.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
@@ -32,21 +32,14 @@ type Fixtures = {
 };
 
 /** `service` is one service for many tests. Each of them finds it without profiles, pools and sessions. */
-export const test = base.extend<Fixtures, { sharedService: TestService }>({
-  sharedService: [
-    async ({}, use) => {
-      await using service = await startService();
-      await use({ ...service, call: callerOf(service) });
-    },
-    { scope: 'worker' },
-  ],
+export const test = base.extend<Fixtures & { sharedService: TestService }>({
+  sharedService: perWorker(async (use) => {
+    await using service = await startService();
+    await use({ ...service, call: callerOf(service) });
+  }),
   service: async ({ sharedService: service }, use) => {
     await use(service);
-    await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-    for (const { id } of await collect(client.browserPools.list()))
-      await client.browserPools.delete(id, { force: true });
-    for (const { session_id } of await collect(client.browsers.list())) await client.browsers.deleteByID(session_id);
-    for (const { id } of await collect(client.profiles.list())) await client.profiles.delete(id);
+    await empty(service.call);
   },
   temporary: async ({}, use) => {
     const temporary = outputPath('tmp');

@@ -1,6 +1,6 @@
-import { expect, test } from '@playwright/test';
 import { CallTimeoutError, ConnectionError, serviceError } from '../../src/client/errors.ts';
 import { policyFor, type Policy } from '../../src/client/failure-policy.ts';
+import { expect, test } from '../support/worker.ts';
 
 const name = { method: 'GET', url: 'http://service/x' };
 const broken = (code?: string) => new ConnectionError(name, code, 'broken');

@@ -1,9 +1,9 @@
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, Server, ServerResponse } from 'node:http';
 import { buffer } from 'node:stream/consumers';
-import { test as base } from '@playwright/test';
 import { type Client, type ClientOptions, createClient } from '../../src/client/index.ts';
 import { serve } from '../support/http/serve.ts';
+import { test as base } from '../support/worker.ts';
 
 export const apiKey = 'sk_test_0123456789abcdef';
 

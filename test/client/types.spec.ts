@@ -1,4 +1,3 @@
-import { expect, test } from '@playwright/test';
 import type {
   AuditLog,
   AuditLogDownloadProgress,
@@ -16,6 +15,7 @@ import type {
   Upload,
   UploadFile,
 } from '../../src/client/index.ts';
+import { expect, test } from '../support/worker.ts';
 
 /** These hold when this file compiles; `tsc --noEmit` is the test. */
 type Same<A, B> = [A, B] extends [B, A] ? true : false;

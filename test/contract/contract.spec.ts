@@ -1,9 +1,9 @@
-import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
 import { errorsOf, operationsOf, pathParameterNames, type Operation } from '../../src/contract/operation.ts';
 import { pageQuery } from '../../src/contract/pagination.ts';
+import { expect, test } from '../support/worker.ts';
 
 const operations = Array.from(operationsOf(contract));
 const statuses = new Set<number>(Object.values(errorStatus));

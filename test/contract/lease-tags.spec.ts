@@ -1,6 +1,6 @@
-import { expect, test } from '@playwright/test';
 import { testTag, testTagOf, testTitleOf } from '../../src/contract/lease-tags.ts';
 import { tags } from '../../src/contract/values.ts';
+import { expect, test } from '../support/worker.ts';
 
 for (const title of ['login.spec.ts:3 › logs in', 'a=b, "quoted" & 100 %', 'größer als 日本 🎉', '', '=41']) {
   test(`writes the test title "${title}" as a session tag, and reads it again`, () => {

@@ -1,9 +1,9 @@
-import { expect, test } from '@playwright/test';
 import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { errorStatus } from '../../src/contract/errors.ts';
 import { errorsOf, octets, operation, operationsOf } from '../../src/contract/operation.ts';
 import { openapi, type OpenAPIOperation, type OpenAPIParameter } from '../../src/contract/openapi.ts';
+import { expect, test } from '../support/worker.ts';
 
 const document = openapi(contract, { title: 'playwright-pool', version: '1.2.3' });
 const operations = Array.from(operationsOf(contract));

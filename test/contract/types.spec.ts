@@ -1,4 +1,3 @@
-import { expect, test } from '@playwright/test';
 import { contract, type Contract } from '../../src/contract/contract.ts';
 import type { BrowserSession } from '../../src/contract/browsers.ts';
 import type { FileEvent } from '../../src/contract/files.ts';
@@ -14,6 +13,7 @@ import type {
   QueryOutput,
 } from '../../src/contract/operation.ts';
 import type { Profile } from '../../src/contract/profiles.ts';
+import { expect, test } from '../support/worker.ts';
 
 /** These hold when this file compiles; `tsc --noEmit` is the test. */
 type Same<A, B> = [A, B] extends [B, A] ? true : false;

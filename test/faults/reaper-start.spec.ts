@@ -4,10 +4,10 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, writeFileSync } from 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { expect, test as base } from '@playwright/test';
 import { connectReaper, type ReaperConnection } from '../../src/reaper/holder.ts';
 import { setEnvironment } from '../support/processes/environment.ts';
 import { processesWith } from '../support/processes/processes.ts';
+import { expect, test as base } from '../support/worker.ts';
 
 type Fixtures = {
   /** A run whose reaper records its start. The run ends with the test. */

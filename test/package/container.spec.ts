@@ -8,6 +8,7 @@ import { parse } from 'yaml';
 import { DockerEngine, dockerProblem, EngineError } from '../support/processes/docker.ts';
 import { cleanEnvironment } from '../support/runs/playwright-run.ts';
 import { expect, test as base } from '../support/runs/pool-run.ts';
+import { perWorker } from '../support/worker.ts';
 
 // The image, in a Docker engine that the tests start.
 
@@ -20,11 +21,9 @@ const fewCapabilities = ['CHOWN', 'DAC_OVERRIDE', 'FOWNER', 'KILL', 'SETFCAP', '
 );
 
 type ComposeService = { environment: Record<string, string>; security_opt: string[] };
-type WorkerFixtures = { anyEngine: DockerEngine | EngineError };
-
-const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
+const test = base.extend<{ engine: DockerEngine; anyEngine: DockerEngine | EngineError }>({
   anyEngine: [
-    async ({}, use) => {
+    perWorker(async (use) => {
       let engine: DockerEngine;
       try {
         engine = await DockerEngine.start('1.65 1.64');
@@ -34,8 +33,8 @@ const test = base.extend<{ engine: DockerEngine }, WorkerFixtures>({
       }
       await use(engine);
       await engine[Symbol.asyncDispose]();
-    },
-    { scope: 'worker', timeout: 900_000 },
+    }),
+    { timeout: 900_000 },
   ],
 
   engine: async ({ anyEngine }, use) => {

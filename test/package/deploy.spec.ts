@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { parse as parseHcl } from '@cdktn/hcl2json';
-import { expect, test } from '@playwright/test';
 import { DCLinter } from 'dclint';
 import { parse, parseAllDocuments } from 'yaml';
 import packageJson from '../../package.json' with { type: 'json' };
 import { commandPath } from '../support/processes/system-commands.ts';
+import { expect, test } from '../support/worker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const deploy = join(root, 'deploy');

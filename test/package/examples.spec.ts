@@ -3,12 +3,12 @@ import { cp, readdir, readFile, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { test as base, expect } from '@playwright/test';
 import { npm, workflow } from '../../src/cli/ci-workflow.ts';
 import { cleanEnvironment } from '../support/runs/playwright-run.ts';
 import { expectNoProcessWith } from '../support/processes/processes.ts';
 import { canBeFar, startFarService } from '../support/processes/separate-service.ts';
 import { CliProcess } from '../support/service/service-process.ts';
+import { expect, test as base } from '../support/worker.ts';
 
 const examples = fileURLToPath(new URL('../../examples', import.meta.url));
 const playwright = createRequire(import.meta.url).resolve('@playwright/test/cli');

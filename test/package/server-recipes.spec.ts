@@ -5,11 +5,12 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test, type TestInfo } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import { makeAuthority, type Authority } from '../support/http/certificates.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
 import { callerOf } from '../support/service/service.ts';
 import { CliProcess } from '../support/service/service-process.ts';
+import { test } from '../support/worker.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const apiKey = 'key-of-the-recipe';

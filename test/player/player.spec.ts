@@ -1,30 +1,17 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import { pathToFileURL } from 'node:url';
-import { expect, test as base, type Page } from '@playwright/test';
+import { expect, type Page } from '@playwright/test';
 import { playerPage, type PlayerOptions } from '../../src/player/player.ts';
-import { systemChromium } from '../support/views/chromium.ts';
 import { expectAccessible } from '../support/views/axe.ts';
 import { lowestContrast } from '../support/views/contrast.ts';
-import { sampleVideo } from '../support/views/sample-video.ts';
+import { test as base } from '../support/views/sample-video.ts';
 
 type Fixtures = {
   /** Opens a player from a file, as a report's reader does. */
   open: (options?: Partial<PlayerOptions>, fragment?: string) => Promise<void>;
 };
 
-type WorkerFixtures = { videos: { whole: string; open: string; white: string } };
-
-const test = base.extend<Fixtures, WorkerFixtures>({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-  videos: [
-    async ({ browser }, use) => {
-      const page = await browser.newPage();
-      const whole = toDataUrl(await sampleVideo(page));
-      const open = toDataUrl(await sampleVideo(page, { open: true }));
-      await use({ whole, open, white: toDataUrl(await sampleVideo(page, { white: 2 })) });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<Fixtures>({
   open: async ({ page, videos }, use, testInfo) => {
     await use(async (options, fragment = '') => {
       const file = testInfo.outputPath('player.html');
@@ -49,8 +36,7 @@ const chapters = [
 ];
 const withFailure = chapters.map((chapter) => ({ ...chapter, failed: chapter.atMs === 4000 }));
 
-const toDataUrl = (bytes: Buffer) => `data:video/webm;base64,${bytes.toString('base64')}`;
-const webm = (src: string) => ({ src, type: 'video/webm' });
+const webm = (bytes: Buffer) => ({ src: `data:video/webm;base64,${bytes.toString('base64')}`, type: 'video/webm' });
 const video = (page: Page) => page.getByLabel('Recording');
 const property = (page: Page, name: 'currentTime' | 'playbackRate' | 'paused' | 'duration' | 'readyState') =>
   video(page).evaluate((element, name) => (element as HTMLVideoElement)[name], name);
@@ -285,7 +271,7 @@ test('seeks in a video without duration, and explains why a video cannot be play
   await open({ video: webm(videos.open) });
   await expect.poll(() => property(page, 'duration')).toBeCloseTo(11.8);
   await expectTime(page, 0);
-  await open({ video: webm('data:video/webm;base64,AAAA'), chapters: [] });
+  await open({ video: webm(Buffer.alloc(3)), chapters: [] });
   await expect(page.getByRole('alert')).toContainText('cannot be played');
   await expect(page.getByRole('navigation')).toHaveCount(0);
 });
@@ -331,8 +317,8 @@ test('marks the current chapter in forced colours too, and fits on a phone', asy
 
 test('a video of 30 MB in the page plays and seeks @long', async ({ page, open, videos }) => {
   // The player doesn't read the bytes after the last frame.
-  const padded = Buffer.concat([Buffer.from(videos.whole.split(',')[1]!, 'base64'), voidElement(30 * 1024 * 1024)]);
-  await open({ video: webm(toDataUrl(padded)) });
+  const padded = Buffer.concat([videos.whole, voidElement(30 * 1024 * 1024)]);
+  await open({ video: webm(padded) });
   await expect.poll(() => property(page, 'duration'), { timeout: 30_000 }).toBe(12);
   await page.getByRole('button', { name: 'After Hooks' }).click();
   await expectTime(page, 9);

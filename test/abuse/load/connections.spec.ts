@@ -3,11 +3,11 @@ import { Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { expect, test as base } from '@playwright/test';
 import { Hono } from 'hono';
 import { sendStored } from '../../../src/service/http/answers/answer.ts';
 import { listen, type HttpServer } from '../../../src/service/http/server.ts';
 import { statusesIn } from '../messages/raw-http.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 const patienceMs = 1000;
 

@@ -1,7 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test as base } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { startService } from '../../../src/service/service.ts';
 import { appOf, collect, deployed, started } from '../../support/service/apps.ts';
@@ -9,6 +8,7 @@ import { TestClock } from '../../support/service/clock.ts';
 import { openDirectory } from '../../support/processes/open-directory.ts';
 import { processesWith } from '../../support/processes/processes.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 /** A data directory on its own disk of 64 MiB. */
 const test = base.extend<{ disk: string }>({

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
-import { expect, test as base } from '@playwright/test';
 import { createClient, type Client } from '../../../src/client/index.ts';
 import { decoded } from '../../support/service/session-processes.ts';
 import { dataDirectory } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 type Served = { url: string; apiKey: string; client: Client; memory: () => number };
 

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
 import { request, type IncomingMessage } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { expect, test } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('a control plane asks a machine for no other route than the caller asked for', async () => {
   const apiKey = 'the-key';

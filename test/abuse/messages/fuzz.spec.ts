@@ -1,6 +1,5 @@
 import { mkdir, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from '@playwright/test';
 import * as fc from 'fast-check';
 import { contract } from '../../../src/contract/contract.ts';
 import { operationsOf } from '../../../src/contract/operation.ts';
@@ -12,6 +11,7 @@ import { seed } from './hostile-values.ts';
 import { requestsFor, type FuzzedRequest } from './fuzzed-requests.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const requests = isLong ? 60_000 : 2000;
 const atOnce = 8;

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { expect, test } from '@playwright/test';
 import * as fc from 'fast-check';
 import { attached, CdpPipe } from '../../support/service/cdp-pipe.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { randomOf } from '../../support/processes/random.ts';
 import { damaged, hostilePath, hostileText, hostileValue, seed, words } from './hostile-values.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const frames = isLong ? 50_000 : 1000;
 

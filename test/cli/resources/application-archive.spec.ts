@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
-import { expect, test } from '@playwright/test';
 import { fromBufferPromise } from 'yauzl';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { packApplication } from '../../../src/cli/application-archive.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('packs an application of many files without a warning of Node', async () => {
   const names = Array.from({ length: 20 }, (_, index) => `${10 + index}.txt`);

@@ -1,6 +1,6 @@
 import { EventEmitter, once } from 'node:events';
-import { expect, test } from '@playwright/test';
 import { withProgress } from '../../../src/cli/progress.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('progress draws its last step even if it came right after the one before', async () => {
   const { stderr } = process;

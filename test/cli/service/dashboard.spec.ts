@@ -3,13 +3,8 @@ import { join } from 'node:path';
 import { readServiceRecord } from '../../../src/service/process/start/data-directory.ts';
 import { PlaywrightRun } from '../../support/runs/playwright-run.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { systemChromium } from '../../support/views/chromium.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
-import { expect, test as base } from '../commands.ts';
-
-const test = base.extend<{}>({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-});
+import { expect, test } from '../commands.ts';
 
 test("dashboard prints a link that signs in once and doesn't contain the API key", async ({ cli, service, page }) => {
   const { code, stdout, stderr } = await cli('dashboard --print');

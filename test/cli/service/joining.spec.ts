@@ -4,7 +4,6 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import { expect, test as base } from '@playwright/test';
 import {
   dataDirectoryFor,
   readServiceRecord,
@@ -18,6 +17,7 @@ import { CliProcess } from '../../support/service/service-process.ts';
 import { callerOf } from '../../support/service/service.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { Zombie } from '../../support/processes/zombie.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 type User = ChildProcess & { pid: number };
 

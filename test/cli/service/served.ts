@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test as base } from '@playwright/test';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 export type Served = { cli: CliProcess; url: string; apiKey: string; call: Call };
 

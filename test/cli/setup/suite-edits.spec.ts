@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { expect, test } from '@playwright/test';
 import { editedConfig } from '../../../src/cli/suite-edits.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { compilerOptions } from '../../support/runs/compiler-options.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const reporter = `['playwright-pool/reporter']`;
 const replay = `poolReplay: 'retain-on-failure'`;

@@ -1,10 +1,10 @@
-import { expect, test as base } from '@playwright/test';
 import type { AuditLog } from '../../../src/client/index.ts';
 import { AuditLogStore } from '../../../src/service/audit/audit-logs.ts';
 import { closeDatabase, type Database, openDatabase } from '../../../src/service/database/database.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { startTestService, type TestService } from '../../support/service/service.ts';
 import { lastHours, recordAt } from './audit-records.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 const test = base.extend<{ clock: TestClock; database: Database; store: AuditLogStore }>({
   clock: async ({}, use) => use(new TestClock()),

@@ -4,7 +4,6 @@ import { createReadStream, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { createGunzip } from 'node:zlib';
-import { expect, test } from '@playwright/test';
 import { type Client, createClient } from '../../../src/client/index.ts';
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { AuditLogStore } from '../../../src/service/audit/audit-logs.ts';
@@ -14,6 +13,7 @@ import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { collect } from '../../support/service/organization.ts';
 import { lastHours, recordAt } from './audit-records.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const window = lastHours();
 const apiKey = 'the-key-of-the-audited-service';

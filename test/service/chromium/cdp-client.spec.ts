@@ -1,5 +1,5 @@
-import { expect, test } from '@playwright/test';
 import { attached, CdpPipe } from '../../support/service/cdp-pipe.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const evaluate = (id: number, sessionId?: string) =>
   JSON.stringify({ id, method: 'Runtime.evaluate', params: { expression: '1' }, sessionId });

@@ -1,4 +1,3 @@
-import { expect, test } from '@playwright/test';
 import * as fc from 'fast-check';
 import { isLong } from '../../support/processes/long-form.ts';
 import {
@@ -12,6 +11,7 @@ import {
   withoutSession,
   writeCommand,
 } from '../../../src/service/chromium/cdp/cdp-frames.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const read = (text: string) => {
   const { params, ...command } = readCommand(Buffer.from(text));

@@ -4,11 +4,12 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { pathToFileURL } from 'node:url';
-import { chromium, expect, test, type TestInfo } from '@playwright/test';
+import { chromium, expect, type TestInfo } from '@playwright/test';
 import { launchChromium, type LaunchOptions, withUtf8 } from '../../../src/service/chromium/chromium.ts';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import { chromiumSwitches } from '../../../src/service/chromium/switches.ts';
 import { expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
+import { test } from '../../support/worker.ts';
 
 const shellFile = 'chrome-headless-shell-linux64/chrome-headless-shell';
 const viewport = { width: 1000, height: 500 };

@@ -3,6 +3,7 @@ import { expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
 import { empty } from '../../support/service/shared-service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 type Fixtures = {
   /** The URL of a path of the service, with its key in the query. */
@@ -19,14 +20,11 @@ export const logged: string[] = [];
 const log = (...event: unknown[]) => void logged.push(JSON.stringify(event));
 
 /** A service for all tests of a worker. A test gets it without pools, sessions and profiles. */
-export const test = base.extend<Fixtures, { shared: TestService }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startService({ apiKey, log });
-      await use({ ...service, call: callerOf(service) });
-    },
-    { scope: 'worker' },
-  ],
+export const test = base.extend<Fixtures & { shared: TestService }>({
+  shared: perWorker(async (use) => {
+    await using service = await startService({ apiKey, log });
+    await use({ ...service, call: callerOf(service) });
+  }),
   service: async ({ shared }, use) => {
     await use(shared);
     await empty(shared.call);

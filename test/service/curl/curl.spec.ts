@@ -8,6 +8,7 @@ import { bracketed } from '../../../src/service/http/addresses.ts';
 import { startService } from '../../../src/service/service.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
 import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 type Fixtures = {
   target: CurlTarget;
@@ -16,15 +17,12 @@ type Fixtures = {
 };
 
 /** All tests of a worker have one service with one session. */
-const test = base.extend<Fixtures, { shared: { service: TestService; id: string } }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startTestService();
-      const { body } = await service.call('POST', '/browsers', { headless: true });
-      await use({ service, id: body.session_id });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<Fixtures & { shared: { service: TestService; id: string } }>({
+  shared: perWorker(async (use) => {
+    await using service = await startTestService();
+    const { body } = await service.call('POST', '/browsers', { headless: true });
+    await use({ service, id: body.session_id });
+  }),
   service: async ({ shared }, use) => use(shared.service),
   id: async ({ shared, kernel }, use) => {
     // The hosted service's SDK fetches only through sessions that it has seen.

@@ -1,11 +1,6 @@
 import { expect } from '@playwright/test';
-import { systemChromium } from '../../support/views/chromium.ts';
 import { clickAt, middle } from '../../support/views/live-view.ts';
-import { test as base } from '../../support/views/replays.ts';
-
-const test = base.extend({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-});
+import { test } from '../../support/views/replays.ts';
 
 test('replay_view_url plays a recording, with its markers as chapters @long', async ({ page, service, record }) => {
   const recording = await record();

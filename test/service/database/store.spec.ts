@@ -2,7 +2,6 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdir, readFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from '@playwright/test';
 import Libsql from 'libsql';
 import type { Clock } from '../../../src/service/process/clock.ts';
 import { ApiKeyStore } from '../../../src/service/organization/api-keys.ts';
@@ -12,6 +11,7 @@ import { poolsTable } from '../../../src/service/pools/pools-table.ts';
 import { ProfileStore } from '../../../src/service/profiles/profiles.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { openTestDatabase, projectId } from '../../support/runs/project.ts';
+import { expect, test } from '../../support/worker.ts';
 
 function movableClock(): Clock & { time: number } {
   return { time: Date.UTC(2030, 0, 1), now() { return this.time; }, after: () => () => {} }; // prettier-ignore

@@ -2,13 +2,13 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from '@playwright/test';
 import { boolean, integer, json, optional, sealed, text, time } from '../../../src/service/database/columns.ts';
 import { openDatabase } from '../../../src/service/database/database.ts';
 import { Secrets } from '../../../src/service/database/secrets.ts';
 import { contains, Table, table } from '../../../src/service/database/table.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
 const apiKey = 'the-key-of-the-table-test';

@@ -2,11 +2,11 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { getRequestListener, type HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
-import { expect, test as base } from '@playwright/test';
 import { Hono } from 'hono';
 import { sendEvents } from '../../../src/service/http/answers/event-answer.ts';
 import { serve } from '../../support/http/serve.ts';
 import { TestClock } from '../../support/service/clock.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 type Stream = { response: IncomingMessage; text: () => string; hangUp: () => void };
 

@@ -1,6 +1,5 @@
 import { connect, type Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { test as base } from '@playwright/test';
 import { z } from 'zod';
 import { OperationError } from '../../../src/contract/errors.ts';
 import { empty, json, octets, operation } from '../../../src/contract/operation.ts';
@@ -8,6 +7,7 @@ import { systemClock } from '../../../src/service/process/clock.ts';
 import { createApp } from '../../../src/service/http/app.ts';
 import type { HandlerTree } from '../../../src/service/http/handler.ts';
 import { listen, type HttpServer } from '../../../src/service/http/server.ts';
+import { test as base } from '../../support/worker.ts';
 
 export const key = 'the-key';
 /** The bytes of a download that no socket holds. */

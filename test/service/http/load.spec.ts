@@ -1,11 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from '@playwright/test';
 import { ConnectionError, createClient, ServiceError, type Client } from '../../../src/client/index.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../../support/processes/processes.ts';
 import { randomOf } from '../../support/processes/random.ts';
 import { dataDirectory } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const durationMs = isLong ? 60_000 : 1500;
 /** So much longer a busy machine may take for the wanted number of leases. */

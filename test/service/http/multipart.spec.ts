@@ -1,7 +1,6 @@
 import { EventEmitter, once } from 'node:events';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { expect, test } from '@playwright/test';
 import * as fc from 'fast-check';
 import { z } from 'zod';
 import { OperationError } from '../../../src/contract/errors.ts';
@@ -9,6 +8,7 @@ import { multipart, filePart } from '../../../src/contract/operation.ts';
 import { multipartBody } from '../../../src/service/http/requests/multipart.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { contentType, encoded, type Part } from '../../support/service/uploads.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const body = multipart(
   z.strictObject({

@@ -1,10 +1,10 @@
 import { readFile, writeFile } from 'node:fs/promises';
-import { expect, test } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { processesWith, sendSignal } from '../../support/processes/processes.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { expect, test } from '../../support/worker.ts';
 
 /** The status and the body of an answer. The caller sends no key. */
 async function ask(url: string, path: string): Promise<{ status: number; body: unknown }> {

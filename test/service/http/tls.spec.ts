@@ -3,11 +3,12 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect as connectPlainly } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { chromium, expect, test, type TestInfo } from '@playwright/test';
+import { chromium, expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
 import { makeAuthority, type Pair } from '../../support/http/certificates.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { test } from '../../support/worker.ts';
 
 // In one worker, because keys take long to make.
 test.describe.configure({ mode: 'default' });

@@ -1,10 +1,10 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate } from 'node:timers/promises';
 import { PassThrough } from 'node:stream';
-import { expect, test } from '@playwright/test';
 import { CdpConnection } from '../../../src/service/chromium/cdp/cdp-connection.ts';
 import { OverBudget, uncounted, WaitingBytes } from '../../../src/service/process/waiting-bytes.ts';
 import { FairTurns } from '../../../src/service/process/fair-turns.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const MiB = 1024 * 1024;
 const small = { session: 2 * MiB, project: 3 * MiB, service: 4 * MiB };

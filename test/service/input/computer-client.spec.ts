@@ -2,6 +2,7 @@ import { chromium, expect, type Page } from '@playwright/test';
 import Kernel, { BadRequestError, ConflictError, NotFoundError } from '@onkernel/sdk';
 import { forget, recorder, seen, told, way } from '../../support/service/input-events.ts';
 import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 type Fixtures = {
   /** The id of a session with a screen of 800x600. */
@@ -12,15 +13,12 @@ type Fixtures = {
 
 const size = { width: 800, height: 600 };
 
-const test = base.extend<Fixtures, { shared: { service: TestService; id: string } }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startTestService();
-      const { body } = await service.call('POST', '/browsers', { viewport: size });
-      await use({ service, id: body.session_id });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<Fixtures & { shared: { service: TestService; id: string } }>({
+  shared: perWorker(async (use) => {
+    await using service = await startTestService();
+    const { body } = await service.call('POST', '/browsers', { viewport: size });
+    await use({ service, id: body.session_id });
+  }),
   service: async ({ shared }, use) => use(shared.service),
   id: async ({ shared }, use) => use(shared.id),
   ours: async ({ kernel, id }, use) => {

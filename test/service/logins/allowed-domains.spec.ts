@@ -1,5 +1,5 @@
-import { expect, test } from '@playwright/test';
 import { mayVisit } from '../../../src/service/logins/robot/allowed-domains.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('a login may visit its allowed domains, their subdomains and identity providers only', () => {
   for (const [url, domain, allowed] of [

@@ -1,4 +1,3 @@
-import { expect, test } from '@playwright/test';
 import type { Submission } from '../../../src/contract/login-flow.ts';
 import type { LoginChoice, LoginField, LoginForm } from '../../../src/service/logins/reading/login-form.ts';
 import { promptFields, toInput } from '../../../src/service/logins/flow/prompt.ts';
@@ -10,6 +9,7 @@ import {
   type StoredLogin,
 } from '../../../src/service/logins/stored-login.ts';
 import { canReauth } from '../../../src/service/logins/logins.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const field = (id: string, type: LoginField['type'], ref: string, label: string, more: Partial<LoginField> = {}) => ({
   id,

@@ -1,17 +1,12 @@
 import { expect, type Page } from '@playwright/test';
-import { systemChromium } from '../../support/views/chromium.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { lowestContrast } from '../../support/views/contrast.ts';
 import { ended, Logins } from '../../support/logins/logins.ts';
-import { codeOf, connectionOf, signInWays, test as base, type SignInWay } from '../../support/logins/sign-in-ways.ts';
+import { codeOf, connectionOf, signInWays, test, type SignInWay } from '../../support/logins/sign-in-ways.ts';
 import type { SignedInSite } from '../../support/logins/signed-in-site.ts';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
 
-const test = base.extend({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-  viewport: { width: 360, height: 740 },
-});
-
+test.use({ viewport: { width: 360, height: 740 } });
 test.describe.configure({ timeout: 90_000 });
 
 const patience = { timeout: 30_000 };

@@ -1,8 +1,8 @@
 import { execFile } from 'node:child_process';
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
-import { expect, test } from '@playwright/test';
 import { cleanEnvironment } from '../../support/runs/playwright-run.ts';
+import { expect, test } from '../../support/worker.ts';
 
 // The tests of one service also pass against a control plane with two machines.
 

@@ -8,6 +8,7 @@ import { profileSaveOf, startSession } from '../../support/service/profiles.ts';
 import { apiKey, withCall } from '../../support/service/plane.ts';
 import { test as base, type Call, type TestService } from '../../support/service/service.ts';
 import { empty } from '../../support/service/shared-service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 type Shared = {
   machine: TestService;
@@ -20,15 +21,12 @@ type Plane = Shared & {
   start: (name?: string, options?: Omit<ServiceOptions, 'machines'>, others?: string[]) => Promise<TestService>;
 };
 
-const test = base.extend<{ plane: Plane }, { shared: Shared }>({
-  shared: [
-    async ({}, use) => {
-      await using machine = await startService({ apiKey });
-      await using way = await FaultProxy.start(machine.url);
-      await use({ machine: withCall(machine), way });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<{ plane: Plane; shared: Shared }>({
+  shared: perWorker(async (use) => {
+    await using machine = await startService({ apiKey });
+    await using way = await FaultProxy.start(machine.url);
+    await use({ machine: withCall(machine), way });
+  }),
   plane: async ({ shared }, use, testInfo) => {
     const started: TestService[] = [];
     const start: Plane['start'] = async (name = 'control', options = {}, others = []) => {

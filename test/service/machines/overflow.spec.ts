@@ -4,6 +4,7 @@ import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { withCall } from '../../support/service/plane.ts';
 import { test as base, type TestService } from '../../support/service/service.ts';
 import { empty } from '../../support/service/shared-service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 const machineKey = 'key-of-the-machine';
 const otherKey = 'key-of-the-other-service';
@@ -17,18 +18,15 @@ type Services = {
   way: FaultProxy;
 };
 
-const test = base.extend<{ services: Services }, { sharedServices: Services }>({
-  sharedServices: [
-    async ({}, use) => {
-      await using machine = await startService({ apiKey: machineKey, maxConcurrentSessions: 1 });
-      await using other = await startService({ apiKey: otherKey });
-      await using way = await FaultProxy.start(other.url);
-      const overflow = { url: `${way.url}/`, apiKey: otherKey, maxSessions: 2 };
-      await using control = await startService({ machines: { from: machine.url, apiKey: machineKey, overflow } });
-      await use({ control: withCall(control), machine: withCall(machine), other: withCall(other), way });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<{ services: Services; sharedServices: Services }>({
+  sharedServices: perWorker(async (use) => {
+    await using machine = await startService({ apiKey: machineKey, maxConcurrentSessions: 1 });
+    await using other = await startService({ apiKey: otherKey });
+    await using way = await FaultProxy.start(other.url);
+    const overflow = { url: `${way.url}/`, apiKey: otherKey, maxSessions: 2 };
+    await using control = await startService({ machines: { from: machine.url, apiKey: machineKey, overflow } });
+    await use({ control: withCall(control), machine: withCall(machine), other: withCall(other), way });
+  }),
   services: async ({ sharedServices: services }, use) => {
     await use(services);
     for (const { call } of [services.control, services.other]) await empty(call);

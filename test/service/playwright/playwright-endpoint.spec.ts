@@ -13,6 +13,7 @@ import { serve } from '../../support/http/serve.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { commandLine, processesWith, processFile, sendSignal } from '../../support/processes/processes.ts';
 import { callerOf, test as base, type TestService } from '../../support/service/service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 type StartedSession = {
   session_id: string;
@@ -33,15 +34,13 @@ const { version } = createRequire(import.meta.url)('@playwright/test/package.jso
 const userAgent = `Playwright/${version} (x64; test)`;
 
 // One service for the file: a host takes a second to start, and the service keeps a spare one.
-const test = base.extend<Fixtures, { shared: TestService }>({
-  shared: [
-    async ({}, use) => {
-      await using service = await startService({ clock });
-      await use({ ...service, call: callerOf(service) });
-    },
-    { scope: 'worker' },
-  ],
-  service: async ({ shared }, use) => use(shared),
+const test = base.extend<Fixtures & { shared: { service: TestService; others: number[] } }>({
+  shared: perWorker(async (use) => {
+    const others = ownHosts();
+    await using service = await startService({ clock });
+    await use({ service: { ...service, call: callerOf(service) }, others });
+  }),
+  service: async ({ shared }, use) => use(shared.service),
   session: async ({ service }, use) => {
     const { body } = await service.call('POST', '/browsers', {});
     await use(body);
@@ -56,8 +55,8 @@ const test = base.extend<Fixtures, { shared: TestService }>({
     });
     for (const browser of browsers) await browser.close();
   },
-  hosts: async ({}, use) => {
-    await use(() => processesWith('playwright/host.js').filter((pid) => isOwn(pid) && isNode(pid)));
+  hosts: async ({ shared: { others } }, use) => {
+    await use(() => ownHosts().filter((pid) => !others.includes(pid)));
   },
 });
 test.describe.configure({ mode: 'serial' });
@@ -280,6 +279,10 @@ async function open(url: string, headers: Record<string, string>): Promise<WebSo
   const socket = new WebSocket(url, { headers });
   await once(socket, 'open');
   return socket;
+}
+
+function ownHosts(): number[] {
+  return processesWith('playwright/host.js').filter((pid) => isOwn(pid) && isNode(pid));
 }
 
 /** With namespaces, `nsenter` is between the service and its host. */

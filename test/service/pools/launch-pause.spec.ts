@@ -1,7 +1,7 @@
-import { expect, test } from '@playwright/test';
 import { OperationError } from '../../../src/contract/errors.ts';
 import { LaunchPause } from '../../../src/service/pools/launch-pause.ts';
 import { TestClock } from '../../support/service/clock.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('a pause after a failed launch doubles up to 10 s, and acquires fail from the third failure on', () => {
   const clock = new TestClock();

@@ -1,4 +1,3 @@
-import { expect, test } from '@playwright/test';
 import { browserPools } from '../../../src/contract/browser-pools.ts';
 import { browsers } from '../../../src/contract/browsers.ts';
 import { OperationError } from '../../../src/contract/errors.ts';
@@ -6,6 +5,7 @@ import type { Profile } from '../../../src/contract/profiles.ts';
 import { newPoolConfig, updatedPoolConfig } from '../../../src/service/pools/pool-config.ts';
 import type { ProfileSelector } from '../../../src/service/sessions/session-settings.ts';
 import { refuseUnsupported, sessionSettings } from '../../../src/service/sessions/session-settings.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const profiles: Profile[] = ['ada', 'bob'].map((name) => ({
   id: `id-of-${name}`,

@@ -1,28 +1,22 @@
-import { expect, test as base } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
 import { empty } from '../../support/service/shared-service.ts';
+import { expect, perWorker, test as base } from '../../support/worker.ts';
 
 const slots = 2;
 const apiKey = 'the-key';
 /** Services with two slots: on its own machine, or on two machines of a control plane. */
-const test = base.extend<{ alone: Call; plane: Call }, { sharedAlone: Call; sharedPlane: Call }>({
-  sharedAlone: [
-    async ({}, use) => {
-      await using service = await startService({ apiKey, maxConcurrentSessions: slots });
-      await use(callerOf(service));
-    },
-    { scope: 'worker' },
-  ],
-  sharedPlane: [
-    async ({}, use) => {
-      await using first = await startService({ apiKey, maxConcurrentSessions: 1 });
-      await using second = await startService({ apiKey, maxConcurrentSessions: 1 });
-      await using control = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
-      await use(callerOf(control));
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<Record<'alone' | 'plane' | 'sharedAlone' | 'sharedPlane', Call>>({
+  sharedAlone: perWorker(async (use) => {
+    await using service = await startService({ apiKey, maxConcurrentSessions: slots });
+    await use(callerOf(service));
+  }),
+  sharedPlane: perWorker(async (use) => {
+    await using first = await startService({ apiKey, maxConcurrentSessions: 1 });
+    await using second = await startService({ apiKey, maxConcurrentSessions: 1 });
+    await using control = await startService({ apiKey, machines: { from: [first.url, second.url], apiKey } });
+    await use(callerOf(control));
+  }),
   alone: async ({ sharedAlone: call }, use) => {
     await use(call);
     await empty(call);

@@ -1,12 +1,12 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test as base } from '@playwright/test';
 import { ProfileDirectories } from '../../../src/service/profiles/profile-directories.ts';
 import { closeDatabase } from '../../../src/service/database/database.ts';
 import { ProfileStore } from '../../../src/service/profiles/profiles.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { openTestDatabase, projectId } from '../../support/runs/project.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 type Profiles = {
   store: ProfileStore;

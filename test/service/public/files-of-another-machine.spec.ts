@@ -1,10 +1,10 @@
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, test } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { canSeparate, startSeparateService } from '../../support/processes/separate-service.ts';
 import { told } from '../../support/service/watches.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('files, archives and events reach a service on another machine', async ({}, testInfo) => {
   test.skip(!canSeparate, 'needs a file system of its own for the service');

@@ -1,16 +1,15 @@
 import { createReadStream } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
-import { expect, test as base, type Page, type Route } from '@playwright/test';
+import { expect, type Page, type Route } from '@playwright/test';
 import { OperationError } from '../../../src/contract/errors.ts';
 import { Addresses } from '../../../src/service/http/addresses.ts';
 import type { StoredBytes } from '../../../src/service/http/handler.ts';
 import { listen } from '../../../src/service/http/server.ts';
 import { createPages } from '../../../src/service/views.ts';
 import type { ReplayView } from '../../../src/service/replays/replay-view.ts';
-import { systemChromium } from '../../support/views/chromium.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { lowestContrast } from '../../support/views/contrast.ts';
-import { sampleVideo } from '../../support/views/sample-video.ts';
+import { test as base } from '../../support/views/sample-video.ts';
 
 type Fixtures = {
   /** The one recording that the pages know. A test may change it. */
@@ -21,18 +20,7 @@ type Fixtures = {
   link: string;
 };
 
-type WorkerFixtures = { videos: { whole: Buffer; open: Buffer } };
-
-const test = base.extend<Fixtures, WorkerFixtures>({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-  videos: [
-    async ({ browser }, use) => {
-      const page = await browser.newPage();
-      const whole = await sampleVideo(page);
-      await use({ whole, open: await sampleVideo(page, { open: true }) });
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<Fixtures>({
   replay: async ({ videos }, use, testInfo) => {
     const markers = [
       { title: '<b>first</b>', at_ms: 0 },

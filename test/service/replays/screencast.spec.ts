@@ -1,8 +1,8 @@
 import { PassThrough } from 'node:stream';
-import { expect, test } from '@playwright/test';
 import { CdpConnection } from '../../../src/service/chromium/cdp/cdp-connection.ts';
 import { PageInView } from '../../../src/service/sessions/screen/page-in-view.ts';
 import { Screencast } from '../../../src/service/sessions/screen/screencast.ts';
+import { expect, test } from '../../support/worker.ts';
 
 type Command = { id: number; method: string; sessionId?: string };
 

@@ -1,9 +1,9 @@
-import { expect, test } from '@playwright/test';
 import { ALL_FORMATS, BufferSource, EncodedPacketSink, Input } from 'mediabunny';
 import type { Frame, Muxer, Track, Write } from '../../../src/service/replays/muxer.browser.ts';
 import { Mp4Muxer } from '../../../src/service/replays/mp4.browser.ts';
 import { WebmMuxer } from '../../../src/service/replays/webm.browser.ts';
 import { randomOf } from '../../support/processes/random.ts';
+import { expect, test } from '../../support/worker.ts';
 
 /** A file that is written in parts. */
 class WrittenFile {

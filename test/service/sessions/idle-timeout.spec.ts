@@ -1,6 +1,6 @@
-import { expect, test } from '@playwright/test';
 import { IdleTimeout } from '../../../src/service/sessions/idle-timeout.ts';
 import { TestClock } from '../../support/service/clock.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test('a session whose timer fires late has 6 more seconds, because the machine may have slept', () => {
   const clock = new TestClock();

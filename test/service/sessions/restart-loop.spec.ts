@@ -1,12 +1,12 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from '@playwright/test';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { randomOf } from '../../support/processes/random.ts';
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { isLong } from '../../support/processes/long-form.ts';
+import { expect, test } from '../../support/worker.ts';
 
 const rounds = isLong ? 30 : 2;
 const seed = Number(process.env['PLAYWRIGHT_POOL_TEST_SEED'] ?? (isLong ? Date.now() % 2 ** 31 : 1));

@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { join } from 'node:path';
-import { expect, test as base } from '@playwright/test';
 import { createClient } from '../../../src/client/index.ts';
 import { readServiceRecord } from '../../../src/service/process/start/data-directory.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
@@ -12,6 +11,7 @@ import { callerOf, dataDirectory, type Call } from '../../support/service/servic
 import { CliProcess } from '../../support/service/service-process.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsDirectory } from '../../support/processes/sessions-directory.ts';
+import { expect, test as base } from '../../support/worker.ts';
 
 /** A life of the service, as a process of its own. */
 type Life = { cli: CliProcess; url: string; apiKey: string; call: Call; kill: () => Promise<void> };

@@ -1,5 +1,5 @@
-import { expect, test } from '@playwright/test';
 import { parseLoopbackPattern, parseNetworkPattern } from '../../../src/tunnel/pattern.ts';
+import { expect, test } from '../../support/worker.ts';
 
 test("matches host names by the same patterns as Playwright's exposeNetwork", () => {
   const cases: [pattern: string, matching: string[], others: string[]][] = [

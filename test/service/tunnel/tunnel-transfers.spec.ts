@@ -1,8 +1,9 @@
-import { chromium, expect, test } from '@playwright/test';
+import { chromium, expect } from '@playwright/test';
 import { isLong, longOnly } from '../../support/processes/long-form.ts';
 import { peakMB, startMeasuring } from '../../support/processes/memory.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { download, TunneledApp, upload } from '../../support/http/tunneled-app.ts';
+import { test } from '../../support/worker.ts';
 
 const MB = 1_000_000;
 

@@ -1,29 +1,23 @@
 import { execFile } from 'node:child_process';
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { test as base } from '@playwright/test';
 import { cleanEnvironment } from './playwright-run.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
+import { perWorker, test as base } from '../worker.ts';
 
 export const root = fileURLToPath(new URL('../../..', import.meta.url));
 
-type Fixtures = { directory: string };
-type WorkerFixtures = { tarball: string };
-
-export const test = base.extend<Fixtures, WorkerFixtures>({
+export const test = base.extend<{ directory: string; tarball: string }>({
   /** The packed package, with the build from before the tests. */
-  tarball: [
-    async ({}, use) => {
-      const directory = await mkdtemp(join(tmpdir(), 'packed-'));
-      await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], { cwd: root });
-      const [name = ''] = await readdir(directory);
-      await use(join(directory, name));
-      await rm(directory, { recursive: true });
-    },
-    { scope: 'worker', timeout: 180_000 },
-  ],
+  tarball: perWorker(async (use, worker) => {
+    const directory = worker.outputPath('packed');
+    await mkdir(directory, { recursive: true });
+    await run('npm', ['pack', '--ignore-scripts', '--pack-destination', directory], { cwd: root });
+    const [name = ''] = await readdir(directory);
+    await use(join(directory, name));
+  }),
 
   /** A directory where Node doesn't find this repository's node_modules. */
   directory: async ({}, use) => {

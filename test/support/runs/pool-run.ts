@@ -1,9 +1,9 @@
 import type { createClient } from '../../../src/client/index.ts';
 import type { RequestListener } from 'node:http';
-import { test as base } from '@playwright/test';
 import { serve, type Serving } from '../http/serve.ts';
 import { PlaywrightRun, type RunOptions, type RunResult } from './playwright-run.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
+import { test as base } from '../worker.ts';
 
 type Fixtures = {
   /**
@@ -21,7 +21,7 @@ type Fixtures = {
 const { PLAYWRIGHT_POOL_TEST_TRANSPORT } = process.env;
 /** Whether whole runs use Playwright's own protocol. docs/far-browsers.md lists the differences. */
 export const isOverPlaywright = PLAYWRIGHT_POOL_TEST_TRANSPORT === 'playwright';
-/** Runs all whole runs over one transport: `PLAYWRIGHT_POOL_TEST_TRANSPORT=playwright npm test -- --project=fixtures`. */
+/** Runs all whole runs over one transport: `PLAYWRIGHT_POOL_TEST_TRANSPORT=playwright npm test -- test/fixtures/`. */
 const transport = { PLAYWRIGHT_POOL_TRANSPORT: PLAYWRIGHT_POOL_TEST_TRANSPORT ?? 'cdp' };
 
 export const test = base.extend<Fixtures>({

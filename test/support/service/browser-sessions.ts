@@ -1,6 +1,6 @@
 import { createServer, type RequestListener } from 'node:http';
 import { mkdir } from 'node:fs/promises';
-import { test as base, chromium, type Browser } from '@playwright/test';
+import { chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { ChromiumSettings } from '../../../src/service/chromium/chromium.ts';
 import type { Environment } from '../../../src/service/chromium/find-chromium.ts';
@@ -13,6 +13,7 @@ import { systemClock, type Clock } from '../../../src/service/process/clock.ts';
 import { cdpRoute } from '../../../src/service/sessions/cdp/cdp-proxy.ts';
 import { serve, type Serving } from '../http/serve.ts';
 import { noProfiles } from './profiles.ts';
+import { test as base } from '../worker.ts';
 
 export const settings: SessionSettings = {
   projectId: 'project',

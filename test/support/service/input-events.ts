@@ -3,9 +3,8 @@ import { computer } from '../../../src/contract/computer.ts';
 import { computerOf } from '../../../src/service/input/computer.ts';
 import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
 import type { Sessions } from '../../../src/service/sessions/sessions.ts';
-import { systemChromium } from '../views/chromium.ts';
 import { page, settings, startSessions, test as base } from './browser-sessions.ts';
-import { workerDirectory } from './service.ts';
+import { perWorker } from '../worker.ts';
 
 type Fixtures = {
   /** Opens a page with this HTML in its own context. The page records its input events, its first field has the focus. */
@@ -17,18 +16,12 @@ type Fixtures = {
 type Shared = { sessions: Sessions<LocalSession>; session: LocalSession };
 
 /** All tests of a worker have one session, and it loses its pages after each test. */
-export const test = base.extend<Fixtures, { shared: Shared }>({
-  // The browser that looks at screenshots.
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
-  shared: [
-    async ({}, use, workerInfo) => {
-      await using directory = workerDirectory(workerInfo);
-      const sessions = await startSessions(directory);
-      await use({ sessions, session: await sessions.create(settings) });
-      await sessions.close();
-    },
-    { scope: 'worker' },
-  ],
+export const test = base.extend<Fixtures & { shared: Shared }>({
+  shared: perWorker(async (use, worker) => {
+    const sessions = await startSessions(worker);
+    await use({ sessions, session: await sessions.create(settings) });
+    await sessions.close();
+  }),
   sessions: async ({ shared }, use) => use(shared.sessions),
   session: async ({ shared }, use) => use(shared.session),
   act: async ({ session }, use) => use(actionsOf(session)),

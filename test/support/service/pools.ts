@@ -1,5 +1,4 @@
 import { readdir } from 'node:fs/promises';
-import { expect, test as base } from '@playwright/test';
 import { browserPools, type BrowserPool } from '../../../src/contract/browser-pools.ts';
 import { OperationError } from '../../../src/contract/errors.ts';
 import type { LeaseTerms } from '../../../src/service/sessions/lease.ts';
@@ -14,6 +13,7 @@ import { expectNoProcessWith } from '../processes/processes.ts';
 import { TestClock } from './clock.ts';
 import { noProfiles } from './profiles.ts';
 import { openTestDatabase, projectId } from '../runs/project.ts';
+import { expect, test as base } from '../worker.ts';
 
 /** The pools of a service with real Chromium and a real database. Only the test moves the clock. */
 export type TestPools = {

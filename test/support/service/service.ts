@@ -1,11 +1,10 @@
-import { rm } from 'node:fs/promises';
-import path from 'node:path';
-import { test as base, type TestInfo, type WorkerInfo } from '@playwright/test';
+import type { TestInfo } from '@playwright/test';
 import Kernel from '@onkernel/sdk';
 import { createClient, type Client } from '../../../src/client/index.ts';
 import type { Service, ServiceOptions } from '../../../src/service/service.ts';
 import { startAnyService } from './machines.ts';
 import { expectConformance } from './conformance.ts';
+import { test as base } from '../worker.ts';
 
 /** A JSON answer. */
 export type TestAnswer = {
@@ -75,13 +74,6 @@ export function callerOf({ url, apiKey }: { url: string; apiKey: string }): Call
 /** A directory for a service's data, removed with the test's other output. */
 export function dataDirectory(testInfo: TestInfo): string {
   return testInfo.outputPath('data');
-}
-
-/** A directory for the worker-scoped fixtures of a worker, removed with them. */
-export function workerDirectory({ project, workerIndex }: WorkerInfo) {
-  const directory = path.join(project.outputDir, `worker-${workerIndex}`);
-  const remove = () => rm(directory, { recursive: true, force: true });
-  return { outputPath: (name: string) => path.join(directory, name), [Symbol.asyncDispose]: remove };
 }
 
 function isRaw(body: unknown): body is string | Uint8Array<ArrayBuffer> | FormData {

@@ -3,9 +3,9 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { expect, test as base } from '@playwright/test';
 import { OperationError, type ErrorCode } from '../../../src/contract/errors.ts';
 import { SessionFiles } from '../../../src/service/files/files.ts';
+import { expect, test as base } from '../worker.ts';
 
 /** A session's root beside a directory that no operation may reach. */
 type Place = { root: string; outside: string };

@@ -1,5 +1,6 @@
 import { TestClock } from './clock.ts';
 import { startTestService, test as base, type Call, type TestService } from './service.ts';
+import { perWorker } from '../worker.ts';
 
 type Shared = { service: TestService; clock: TestClock };
 
@@ -7,15 +8,12 @@ type Shared = { service: TestService; clock: TestClock };
  * A service for all tests of a worker, by a clock that stands still. A test gets it without pools, sessions and
  * profiles.
  */
-export const test = base.extend<{ clock: TestClock }, { shared: Shared }>({
-  shared: [
-    async ({}, use) => {
-      const clock = new TestClock();
-      await using service = await startTestService({ clock });
-      await use({ service, clock });
-    },
-    { scope: 'worker' },
-  ],
+export const test = base.extend<{ clock: TestClock; shared: Shared }>({
+  shared: perWorker(async (use) => {
+    const clock = new TestClock();
+    await using service = await startTestService({ clock });
+    await use({ service, clock });
+  }),
   service: async ({ shared: { service } }, use) => {
     await use(service);
     await empty(service.call);

@@ -7,8 +7,9 @@ import { expect } from '@playwright/test';
 import { ZipFile, type Options } from 'yazl';
 import { mountSmallDisk } from '../processes/small-disk.ts';
 import { sessionDirectory } from './machines.ts';
-import { startTestService, test as base, workerDirectory, type TestAnswer, type TestService } from './service.ts';
+import { startTestService, test as base, type TestAnswer, type TestService } from './service.ts';
 import { makeOutside, pathsIn, snapshot } from './session-files.ts';
+import { perWorker } from '../worker.ts';
 
 type Fixtures = {
   /** `/browsers/{id}/fs` of the session. */
@@ -27,18 +28,14 @@ type Fixtures = {
 export type Part = [name: string, content: string | Buffer, kind?: 'file'];
 
 /** All tests of a worker have one service with one session. */
-export const test = base.extend<Fixtures, { shared: { service: TestService; fs: string; root: string } }>({
-  shared: [
-    async ({}, use, workerInfo) => {
-      await using directory = workerDirectory(workerInfo);
-      const data = directory.outputPath('data');
-      await using service = await startTestService({ dataDirectory: data });
-      const { body } = await service.call('POST', '/browsers', {});
-      const root = join(sessionDirectory(data, body.session_id), 'root');
-      await use({ service, fs: `/browsers/${body.session_id}/fs`, root });
-    },
-    { scope: 'worker' },
-  ],
+export const test = base.extend<Fixtures & { shared: { service: TestService; fs: string; root: string } }>({
+  shared: perWorker(async (use, worker) => {
+    const data = worker.outputPath('data');
+    await using service = await startTestService({ dataDirectory: data });
+    const { body } = await service.call('POST', '/browsers', {});
+    const root = join(sessionDirectory(data, body.session_id), 'root');
+    await use({ service, fs: `/browsers/${body.session_id}/fs`, root });
+  }),
   service: async ({ shared }, use) => use(shared.service),
   fs: async ({ shared }, use) => use(shared.fs),
   root: async ({ shared: { root } }, use) => {

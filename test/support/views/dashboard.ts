@@ -1,6 +1,5 @@
 import { expect, type Page } from '@playwright/test';
 import type { DashboardEvent } from '../../../src/contract/dashboard-events.ts';
-import { systemChromium } from './chromium.ts';
 import { test as base } from '../service/service.ts';
 
 type Fixtures = {
@@ -12,7 +11,6 @@ type Fixtures = {
 
 /** A service and its dashboard in a real browser. */
 export const test = base.extend<Fixtures>({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
   signIn: async ({ page, service }, use) => {
     const failures: string[] = [];
     page.on('pageerror', (error) => failures.push(error.message));

@@ -10,7 +10,6 @@ import type { LocalSession } from '../../../src/service/sessions/local/local-ses
 import { createPages } from '../../../src/service/views.ts';
 import { linkToken } from '../../../src/service/process/links.ts';
 import { test as base } from '../service/browser-sessions.ts';
-import { systemChromium } from './chromium.ts';
 
 type Fixtures = {
   /** How many bytes of pictures the session has made for viewers. */
@@ -39,7 +38,6 @@ export const recorder = `
   </script>`;
 
 export const test = base.extend<Fixtures>({
-  launchOptions: [async ({}, use) => use({ executablePath: await systemChromium() }), { scope: 'worker' }],
   viewport: { width: 900, height: 500 },
   produced: async ({}, use) => use({ bytes: 0 }),
   sockets: async ({ sessions, clock, produced }, use) => {

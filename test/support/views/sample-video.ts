@@ -1,16 +1,30 @@
 import { fileURLToPath } from 'node:url';
-import type { Page } from '@playwright/test';
+import type { Browser, Page } from '@playwright/test';
 import type * as mediabunny from 'mediabunny';
+import { test as base } from '../worker.ts';
 
 const bundle = fileURLToPath(
   new URL('../../../node_modules/mediabunny/dist/bundles/mediabunny.min.cjs', import.meta.url),
 );
 
+type Videos = Record<'whole' | 'open' | 'white', Buffer>;
+
+/** `videos` are sample videos for all tests of a worker. */
+export const test = base.extend<{ videos: Videos }>({
+  videos: async ({ worker, browser }, use) => use(await worker.part(encodeVideos, browser)),
+});
+
+async function encodeVideos(use: (videos: Videos) => Promise<void>, browser: Browser): Promise<void> {
+  const page = await browser.newPage();
+  const [whole, open] = [await sampleVideo(page), await sampleVideo(page, { open: true })];
+  await use({ whole, open, white: await sampleVideo(page, { white: 2 }) });
+}
+
 /**
  * A WebM video of 12 seconds and 5 frames per second, encoded by the page's browser. Like a recording that broke off,
  * one with `open: true` doesn't say how long it is. The first `white` seconds are white.
  */
-export async function sampleVideo(page: Page, { open = false, white = 0 } = {}): Promise<Buffer> {
+async function sampleVideo(page: Page, { open = false, white = 0 } = {}): Promise<Buffer> {
   // Only secure origins have encoders.
   await page.route('http://localhost/', (route) => route.fulfill({ contentType: 'text/html', body: '' }));
   await page.goto('http://localhost/');
