@@ -17,7 +17,7 @@ function plan(faultProxy: FaultProxy, faults: Faults): void {
   for (const [request, ...planned] of faults) faultProxy.plan(request, ...planned);
 }
 
-test('leases a browser although calls are reset, cut off or slow, or a busy service refuses them', async ({
+test('leases a browser if calls are reset, cut off, slow or refused by a busy service', async ({
   startSuite,
   faultProxy,
 }) => {
@@ -100,10 +100,7 @@ for (const { fault, status, act, tag = '' } of [
   { fault: 'was reset', status: 'failed', act: (proxy: FaultProxy) => proxy.resetWebSockets(), tag: ' @long' },
   { fault: 'went silent', status: 'timedOut', act: (proxy: FaultProxy) => proxy.silenceWebSockets() },
 ])
-  test(`gives the next test another browser after the connection ${fault}${tag}`, async ({
-    startSuite,
-    faultProxy,
-  }) => {
+  test(`gives the next test a new browser after the connection ${fault}${tag}`, async ({ startSuite, faultProxy }) => {
     test.skip(!isLong && status === 'timedOut');
     const run = startSuite('in-use', faultProxy.url, { config: 'timeout: 20_000,' });
     await expectOutput(run, 'in use');
@@ -138,10 +135,7 @@ test("a clipboard that can't be emptied fails only tests that use it, and a clos
   expect(output).toContain('leases: 3 acquired, 3 released, 0 leaked');
 });
 
-test('retries an acquire call that got no answer, and returns both granted browsers', async ({
-  runSuite,
-  faultProxy,
-}) => {
+test('retries an acquire that got no answer, and returns both granted browsers', async ({ runSuite, faultProxy }) => {
   test.skip(!isLong);
   test.setTimeout(180_000);
   faultProxy.plan(acquire, 'none', 'silent');

@@ -5,9 +5,7 @@ import { fileOf } from './suite-runs.ts';
 
 // Machines of a control plane drain, die and come back.
 
-test('ends leases on a killed machine with machine_lost, and fills the pool on other machines @long', async ({
-  startFleet,
-}) => {
+test('ends leases on a killed machine with machine_lost, and fills pools on others @long', async ({ startFleet }) => {
   const { machines, control } = await startFleet();
   const { call } = control;
   await call('POST', '/browser_pools', { name: 'ci', size: 2 });
@@ -67,7 +65,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   await expect.poll(reasonOf).toBe('machine_lost');
 });
 
-test('a restarted control plane takes over its sessions, and ends sessions that it no longer knows @long', async ({
+test('a restarted control plane takes over its sessions, and ends ones it no longer knows @long', async ({
   startFleet,
 }) => {
   const fleet = await startFleet({ direct: true });
@@ -107,9 +105,7 @@ test('a control plane ends sessions on its machine that it does not know @long',
   await expectOnMachines(machines, [body.session_id, foreign.session_id]);
 });
 
-test("a draining machine gets no sessions, and its pool's idle browsers move to other machines @long", async ({
-  startFleet,
-}) => {
+test('a draining machine gets no sessions, and its idle browsers move to others @long', async ({ startFleet }) => {
   const { machines, control } = await startFleet();
   const { call } = control;
   await call('POST', '/browser_pools', { name: 'ci', size: 4 });

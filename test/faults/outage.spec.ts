@@ -16,9 +16,7 @@ import { openDirectory } from '../support/processes/open-directory.ts';
 
 // A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 
-test('the first test explains that the service is unreachable, and the others fail at once @long', async ({
-  startSuite,
-}) => {
+test('the first test explains that the service is unreachable, others fail at once @long', async ({ startSuite }) => {
   const url = await closedPort();
   const run = startSuite('outage', url);
   const result = await run.finished();
@@ -68,10 +66,7 @@ test('reports a profile on an unreachable service as an infrastructure failure @
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
 });
 
-test("onUnavailable: 'local' runs the tests on this machine, and annotates each @long", async ({
-  runSuite,
-  hosted,
-}) => {
+test("onUnavailable: 'local' runs the tests on this machine and annotates each @long", async ({ runSuite, hosted }) => {
   const result = await runSuite('outage', hosted.url, {
     pool: `onUnavailable: 'local'`,
     env: { PLAYWRIGHT_POOL_API_KEY: 'refused-key' },

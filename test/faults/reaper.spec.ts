@@ -90,11 +90,7 @@ async function hold(path: string, holder: string, baseURL: string, flush?: strin
 
 const session = { session_id: 'the-session', tags: { 'playwright-pool.lease': 'the-lease' } };
 
-test('the reaper destroys a browser that the service granted after its worker had ended', async ({
-  serve,
-  ledger,
-  reap,
-}) => {
+test('the reaper destroys a browser that was granted after its worker had ended', async ({ serve, ledger, reap }) => {
   let looks = 0;
   const released: unknown[] = [];
   const url = await serve((request, response) => {
@@ -111,11 +107,7 @@ test('the reaper destroys a browser that the service granted after its worker ha
   expect(existsSync(ledger.directory)).toBe(false);
 });
 
-test('the reaper returns only the leases of the worker that ended', async ({
-  answering,
-  ledger,
-  listening: { reaper, path },
-}) => {
+test("the reaper returns only an ended worker's leases", async ({ answering, ledger, listening: { reaper, path } }) => {
   const sessions = ['one', 'two'].map((lease) => ({
     session_id: `of-${lease}`,
     tags: { 'playwright-pool.lease': lease },
@@ -214,7 +206,7 @@ test('the reaper counts the leases of two runs of one runner process separately'
   expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
 });
 
-test('a run is abandoned if its runner, workers and reaper are gone; other directories are no runs', async ({
+test("a run is abandoned without runner, workers and reaper; other directories aren't runs", async ({
   directoryOf,
 }) => {
   const of = (run: string, entry = entryAt('http://x.invalid')) => {

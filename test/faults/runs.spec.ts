@@ -20,10 +20,7 @@ for (const [signal, whom, isShort] of [
   ['SIGTERM', 'runner', false],
   ['SIGINT', 'group', false],
 ] as const) {
-  test(`after ${signal} to the ${whom} no browser stays leased and no acquire waits`, async ({
-    startSuite,
-    hosted,
-  }) => {
+  test(`${signal} to the ${whom} leaves no browser leased and no acquire waiting`, async ({ startSuite, hosted }) => {
     test.skip(!isShort && !isLong);
     test.slow();
     // So that only the last worker waits for more than 2 s, which is then printed.

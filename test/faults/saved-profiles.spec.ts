@@ -8,7 +8,7 @@ import { expect, test } from './suite-runs.ts';
 const profile = { name: 'carol', save: true };
 const use = `poolProfile: { name: 'carol', save: true }`;
 
-test("a session whose profile can't be chosen for saving ends, and the reason is reported", async ({
+test("a session ends if its profile can't be chosen for saving, with a reason", async ({
   hosted,
   faultProxy,
 }, testInfo) => {

@@ -9,9 +9,7 @@ import { expect, expectOutput, fileOf, statusesOf, test } from './suite-runs.ts'
 
 const env = { PROCESSES_FILE: processesFile };
 
-test('the next test gets a new embedded service and reaper if both were killed between two tests @long', async ({
-  run,
-}) => {
+test('the next test gets a new embedded service and reaper if both were killed before it @long', async ({ run }) => {
   const { results, output } = await run({ ...fileOf('embedded', ['--grep', '(reaper|works)$']), env });
   expect(results['works']?.map(({ status, errors }) => [status, errors])).toEqual([['passed', []]]);
   expect(output).toContain('leases: 2 acquired, 2 released, 0 leaked');
@@ -42,7 +40,7 @@ test('tests continue after the service was frozen for 20 s', async ({ startSuite
   await expect.poll(leased, { timeout: 15_000 }).toBe(0);
 });
 
-test('tests after the service was killed are infrastructure failures, and no process stays @long', async ({
+test('tests after a killed service are infrastructure failures, and no process stays @long', async ({
   startSuite,
   served,
 }) => {

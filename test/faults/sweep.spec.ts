@@ -34,10 +34,7 @@ test('a run returns the browsers of a dead earlier run, but not those of a runni
   expect(results['holds']?.map(({ status }) => status)).toEqual(['passed']);
 });
 
-test('a run leaves browsers alone that have a new lease, and removes old ledgers @long', async ({
-  startSuite,
-  hosted,
-}) => {
+test('a run leaves browsers with a new lease alone, and removes old ledgers @long', async ({ startSuite, hosted }) => {
   const { client } = hosted;
   await client.browserPools.create({ name: 'ci', size: 2, headless: true });
   const session = await client.browserPools.acquire('ci', { tags: { 'playwright-pool.lease': 'of-another' } });

@@ -7,10 +7,7 @@ import { expect, expectOutput, statusesOf, test } from './suite-runs.ts';
 
 // However a worker ends, the pool has its browser back at once, and no other worker got it before.
 
-test('workers that are killed, exit or throw leave their browsers to new workers @long', async ({
-  startSuite,
-  hosted,
-}) => {
+test('killed, exiting and throwing workers leave their browsers to new ones @long', async ({ startSuite, hosted }) => {
   const run = startSuite('workers', hosted.url, { args: ['--workers=2'], size: 2, pool: `release: 'reuse'` });
   const { output, results } = await run.finished();
   const statuses = Object.entries(results).map(([title, attempts]) => [title, attempts.map(({ status }) => status)]);
@@ -24,10 +21,7 @@ test('workers that are killed, exit or throw leave their browsers to new workers
   expectOneHolderEach(run.directory);
 });
 
-test('--max-failures ends workers in the middle of tests, and their browsers are returned @long', async ({
-  runSuite,
-  hosted,
-}) => {
+test('--max-failures ends workers within tests and returns their browsers @long', async ({ runSuite, hosted }) => {
   const result = await runSuite('max', hosted.url, { args: ['--workers=2', '--max-failures=1'], size: 2 });
   expect(statusesOf(result)).toMatchObject({ 'goes on': 'interrupted' });
   expect(result.output).toContain('leases: 2 acquired, 2 released, 0 leaked');
@@ -42,10 +36,7 @@ test('globalTimeout ends a worker in an endless loop, and its browser is returne
   killSpinning(run);
 });
 
-test('a waiting test gets the browser of a worker in an endless loop after the idle timeout', async ({
-  startSuite,
-  hosted,
-}) => {
+test('a waiting test gets the browser of an endless worker after the idle timeout', async ({ startSuite, hosted }) => {
   test.skip(!isLong);
   const pool = 'browsers: { timeoutSeconds: 10 }';
   const run = startSuite('(spins|waits)', hosted.url, { args: ['--workers=2'], pool });

@@ -52,7 +52,7 @@ const otherEntryPoints = `
   await client.close();
   await service.close();`;
 
-test('the tarball has the built package and its documents, no path of this machine, and less than 1 MB', async ({
+test('the tarball has the build and its documents, no path of this machine, and below 1 MB', async ({
   tarball,
   directory,
 }) => {
@@ -79,10 +79,7 @@ test('the tarball has the built package and its documents, no path of this machi
   }
 });
 
-test('a tree after demo, tests and bench has the same files in its package as a fresh clone @long', async ({
-  tarball,
-  directory,
-}) => {
+test('a tree after demo, tests and bench packs the files of a fresh clone @long', async ({ tarball, directory }) => {
   test.slow();
   const clone = join(directory, 'clone');
   await cp(root, clone, { recursive: true, filter: (file) => !ignored.test(basename(file)) });
@@ -189,10 +186,7 @@ test('each imported library is a dependency with a caret range, imported through
 });
 
 for (const type of ['module', 'commonjs']) {
-  test(`the installed package runs the tests of a project with "type": "${type}" @long`, async ({
-    tarball,
-    directory,
-  }) => {
+  test(`the installed package runs the tests of a "type": "${type}" project @long`, async ({ tarball, directory }) => {
     test.setTimeout(240_000);
     await install(directory, type, tarball);
     expect(await copiesOf('@playwright/test', directory)).toBe(1);
@@ -205,10 +199,7 @@ for (const type of ['module', 'commonjs']) {
   });
 }
 
-test('client, service and command of the installed package work without optional packages @long', async ({
-  tarball,
-  directory,
-}) => {
+test('client, service and command work without optional packages @long', async ({ tarball, directory }) => {
   test.setTimeout(240_000);
   await install(directory, 'module', tarball);
   await writeFile(join(directory, 'entry-points.mjs'), otherEntryPoints);

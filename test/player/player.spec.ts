@@ -84,10 +84,7 @@ test('shows the video, the chapters as a nested list, the notes and the error', 
         - text: "Error: expected 1 received 2"`);
 });
 
-test('seeks to a clicked chapter and to the second in the link, and loads one page', async ({
-  page,
-  open,
-}, testInfo) => {
+test("seeks to a clicked chapter and to the link's second, and loads one page", async ({ page, open }, testInfo) => {
   const requests: string[] = [];
   page.on('request', (request) => requests.push(request.url().slice(0, 10)));
   await open();
@@ -220,10 +217,7 @@ test('the keyboard plays, seeks, changes the speed and shows full screen', async
   await expect.poll(() => page.evaluate(() => document.fullscreenElement)).toBe(null);
 });
 
-test('each key has one effect in each place, and Tab reaches every control in the visible order', async ({
-  page,
-  open,
-}) => {
+test('each key has one effect in each place, and Tab reaches each control in visible order', async ({ page, open }) => {
   await open({ error: 'Error: no' });
   const focused: string[] = [];
   for (let press = 0; press < 20 && focused.at(-1) !== 'Error'; press++) {

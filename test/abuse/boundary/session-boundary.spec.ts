@@ -13,10 +13,7 @@ import { test } from '../shared-service.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-test('a session has its own temporary files and shared memory, and writes nowhere else', async ({
-  shell,
-  newShell,
-}) => {
+test('a session has its own temporary files and shared memory and writes nowhere else', async ({ shell, newShell }) => {
   for (const directory of ['/tmp', '/var/tmp', '/dev/shm']) {
     await shell.run(`echo mine > ${directory}/boundary-${shell.id}; chmod 777 ${directory}/boundary-${shell.id}`);
     expect(await newShell.run(`ls ${directory}`)).not.toContain('boundary-');

@@ -11,7 +11,7 @@ import { test } from '../shared-service.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give sessions users of their own');
 
-test("a program can't read other sessions, the data directory or the service", async ({
+test("a program can't read other sessions, the data or the service", async ({
   client,
   data,
   shell,
@@ -46,10 +46,7 @@ test("a session's program gets no environment variable that could hold a secret 
   expect(environment).toMatch(/^HOME=.*\/root\/home\/user$/m);
 });
 
-test('ending a session ends a program that restarts itself all the time @long', async ({
-  client,
-  newShell: { id },
-}) => {
+test('ending a session ends a program that always restarts itself @long', async ({ client, newShell: { id } }) => {
   await hop(client, id);
   await client.browsers.deleteByID(id);
   await expect.poll(() => hops(id)).toBe(0);

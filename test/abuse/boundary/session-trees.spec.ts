@@ -136,12 +136,7 @@ test('no program redirects root while a second host and the browser start', asyn
   });
 });
 
-test('no program redirects root while it loads extensions', async ({
-  client,
-  newShell: shell,
-  directoryOf,
-  trapIn,
-}) => {
+test('no program redirects root as it loads extensions', async ({ client, newShell: shell, directoryOf, trapIn }) => {
   const many = Array.from({ length: files }, (_, i) => ({ name: `more/${i}.js`, content: '' }));
   const load = async (name: string) => {
     const extensions = [{ name, zip_file: await extensionZip(name, {}, many) }];
@@ -155,12 +150,7 @@ test('no program redirects root while it loads extensions', async ({
   await expect(shell.run(`touch ${place}/new`)).rejects.toThrow(/Permission denied/);
 });
 
-test('no other user redirects root when the session ends', async ({
-  client,
-  newShell: shell,
-  directoryOf,
-  outside,
-}) => {
+test('no other user redirects root as the session ends', async ({ client, newShell: shell, directoryOf, outside }) => {
   await shell.run('mkdir open && chmod 777 open');
   // The session could also pass the open directory through a socket. Afterwards, none of its processes is needed.
   const program = spawn(process.execPath, ['-e', trap, '.', outside.directory], {

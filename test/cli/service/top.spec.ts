@@ -16,11 +16,7 @@ const tags = {
   'playwright-pool.worker': '3',
 };
 
-test('top prints counts, pools and running tests once if stdout is not a terminal', async ({
-  cli,
-  service,
-  answering,
-}) => {
+test('top prints counts, pools and tests once if stdout is no terminal', async ({ cli, service, answering }) => {
   const none = 'leased 0  starting 0  waiting 0  free 0  draining 0\n\nThere are no pools.\n\nNo browser is leased.\n';
   expect(printed(await cli('top'))).toBe(none);
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });

@@ -161,7 +161,7 @@ test('doctor refuses a Playwright that is too old or too new', ({}) => {
   expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
 });
 
-test('doctor reports a service that is down or refuses the API key, and checks the suite @long', async ({
+test('doctor reports a service that is down or refuses the key and checks the suite @long', async ({
   cli,
   service,
 }) => {

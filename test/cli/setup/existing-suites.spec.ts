@@ -188,10 +188,7 @@ test('doctor says how to install the package if a test cannot find it', async ({
   }
 });
 
-test('doctor and init name a fixture that has the name of an option @long', async ({
-  cliProcess: cli,
-  unusable: env,
-}) => {
+test('doctor and init name a fixture with the name of an option @long', async ({ cliProcess: cli, unusable: env }) => {
   const own = `import { test as base } from 'playwright-pool';
     export const test = base.extend({ pool: [async ({}, use) => use('mine'), { scope: 'test' }] });`;
   const files = {

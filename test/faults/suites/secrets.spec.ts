@@ -16,10 +16,7 @@ test.describe(() => {
     await page.context().close();
     await page.title();
   });
-  test('fails in an expectation, in a call and with a closed context', async ({
-    page,
-    remote: { recorder, files },
-  }) => {
+  test('fails in an expectation, in a call and in a closed context', async ({ page, remote: { recorder, files } }) => {
     await page.setContent('x');
     await recorder.mark('here');
     await expect.soft(page.locator('p')).toHaveText('y', { timeout: 500 });

@@ -141,7 +141,7 @@ test('ends a list page early if payloads and outputs are large @long', async ({ 
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('limits invocations, and ends them with their call or deployment', async ({
+test('limits invocations; a call or a deployment ends them', async ({
   client,
   deploy,
   service: { call },

@@ -180,11 +180,7 @@ test('/curl refuses unsafe headers, unsent bodies and wrong tokens', async ({ se
   expect((await raw(token)).status).toBe(401);
 });
 
-test('/curl takes ten requests at once in a hidden page, until the lease ends @long', async ({
-  service,
-  call,
-  target,
-}) => {
+test('/curl takes ten requests at once in a hidden page for the lease @long', async ({ service, call, target }) => {
   const id = (await call('POST', '/browsers', { headless: true })).body.session_id;
   const { cdp_ws_url } = (await call('GET', `/browsers/${id}`)).body;
   const browser = await chromium.connectOverCDP(cdp_ws_url);

@@ -28,14 +28,7 @@ async function expectSound(page: Page): Promise<void> {
   await page.setViewportSize({ width: 1280, height: 800 });
 }
 
-test('hostile titles, URLs and tags run nothing @long', async ({
-  open,
-  client,
-  site,
-  service,
-  playwright,
-  context,
-}) => {
+test('hostile titles, URLs, tags run nothing @long', async ({ open, client, site, service, playwright, context }) => {
   const text = testTagOf(hostile);
   const name = `${'W'.repeat(250)}.-_`;
   const tags = { [testTag]: text, [fileTag]: text, [runTag]: text, [workerTag]: text, [text.slice(0, 60)]: text };
@@ -96,13 +89,7 @@ test('hostile titles, URLs and tags run nothing @long', async ({
   await waiting;
 });
 
-test('hostile names in lists, dialogs and logs run nothing @long', async ({
-  open,
-  client,
-  service,
-  deploy,
-  invoke,
-}) => {
+test('hostile names in lists, dialogs, logs run nothing @long', async ({ open, client, service, deploy, invoke }) => {
   using site = await LoginSite.start();
   const name = hostile.slice(0, 200);
   const { id: project } = await client.projects.create({ name });

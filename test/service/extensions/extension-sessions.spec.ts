@@ -30,11 +30,7 @@ const loading = async (name: string, manifest?: object) => ({
   extensions: [{ name, zip_file: await extensionZip(name, manifest) }],
 });
 
-test('a session starts with stored extensions, which work in all contexts @long', async ({
-  service,
-  kernel,
-  marks,
-}, testInfo) => {
+test('a session starts with stored extensions in all contexts @long', async ({ service, kernel, marks }, testInfo) => {
   const { id } = await kernel.extensions.upload({ file: await file('one'), name: 'one' });
   await kernel.extensions.upload({ file: await file('two'), name: 'two' });
   const session = await kernel.browsers.create({ headless: true, extensions: [{ id }, { name: 'two' }, { id }] });

@@ -14,9 +14,7 @@ import { contentType, encoded, type Part } from '../../support/service/uploads.t
 
 test.use({ serviceOptions: async ({}, use, testInfo) => use({ dataDirectory: dataDirectory(testInfo) }) });
 
-test("stores an extension, and the hosted service's SDK finds, downloads and deletes it", async ({
-  kernel,
-}, testInfo) => {
+test("stores an extension; the hosted service's SDK finds, downloads, deletes it", async ({ kernel }, testInfo) => {
   const zip = await extensionZip('one');
   const made = await kernel.extensions.upload({ file: await toFile(zip, 'one.zip'), name: 'One' });
   const checksum = createHash('sha256').update(zip).digest('hex');
@@ -44,10 +42,7 @@ test("stores an extension, and the hosted service's SDK finds, downloads and del
   expect(readdirSync(join(dataDirectory(testInfo), 'extensions'))).toEqual([]);
 });
 
-test('keeps an extension over a restart, and hides it from other projects', async ({
-  service,
-  client: first,
-}, testInfo) => {
+test('keeps an extension over a restart, hidden from other projects', async ({ service, client: first }, testInfo) => {
   const zip = await extensionZip('one');
   const { id } = await first.extensions.upload({ file: zip, name: 'one' });
   const project = await first.projects.create({ name: 'other' });

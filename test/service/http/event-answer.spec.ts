@@ -69,10 +69,7 @@ class Source implements AsyncIterableIterator<unknown> {
   }
 }
 
-test('an event stream sends its head at once, one line per event, and ends with its source', async ({
-  open,
-  clock,
-}) => {
+test('an event stream sends its head at once, a line per event, and ends with its source', async ({ open, clock }) => {
   const source = new Source();
   const { response, text } = await open(source);
   expect(response.headers).toMatchObject({ 'content-type': 'text/event-stream', 'cache-control': 'no-store' });

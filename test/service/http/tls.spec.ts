@@ -112,9 +112,9 @@ test('commands and the live view work over https with a certificate of a private
   expect((await opened).url()).toMatch(/^wss:/);
 });
 
-/** Runs a command to its end. */
+/** Runs a command to its end, without a suite in its directory. */
 async function run(args: string[], env: Record<string, string>): Promise<{ code: number | null; output: string }> {
-  const command = new CliProcess(args, { env });
+  const command = new CliProcess(args, { env, cwd: test.info().outputDir });
   const { code } = await command.exited;
   return { code, output: command.output };
 }

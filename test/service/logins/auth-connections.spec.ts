@@ -13,9 +13,7 @@ const empty =
   'pending_sso_buttons external_action_message website_error sso_provider error_message error_code hosted_url ' +
   'live_view_url browser_session_id';
 
-test('creates one auth connection for a profile and a domain, even if two callers ask', async ({
-  service: { call },
-}) => {
+test('creates one auth connection for a profile and a domain if two callers ask', async ({ service: { call } }) => {
   const answers = await Promise.all(Array.from({ length: 8 }, () => call('POST', '/auth/connections', ann)));
   const created = answers.filter(({ status }) => status === 201);
   expect(created).toHaveLength(1);

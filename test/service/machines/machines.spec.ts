@@ -26,7 +26,7 @@ test('a control plane finds machines by URL or host name, and starts sessions on
   expect(new Set(machines.slice(2))).toEqual(both);
 });
 
-test('a control plane passes the calls and connections of a session on to its machine', async ({
+test("a control plane passes a session's calls and connections to its machine", async ({
   plane: { control, machine, way },
 }) => {
   const { call, url } = control;

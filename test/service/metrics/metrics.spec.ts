@@ -9,7 +9,7 @@ const ofCi = 'project="default",pool="ci"';
 const clock = new TestClock();
 test.use({ serviceOptions: { clock, metricsToken: 'scraper', maxConcurrentSessions: 3 } });
 
-test('/metrics counts sessions, waits, connections and ends of leases, also of a deleted pool', async ({
+test('/metrics counts sessions, waits, connections, ends of leases, also of deleted pools', async ({
   service,
   call,
 }) => {

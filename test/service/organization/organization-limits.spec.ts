@@ -37,11 +37,7 @@ const test = base.extend<{ project: Project }>({
   },
 });
 
-test('a project has no limits until they are set; 0 removes one, null leaves it', async ({
-  client,
-  kernel,
-  project,
-}) => {
+test('a project has no limits until set; 0 removes one, null leaves it', async ({ client, kernel, project }) => {
   const { id, call } = project;
   const { limits } = client.projects;
   expect(await limits.retrieve(id)).toEqual(none);
@@ -61,11 +57,7 @@ test('a project has no limits until they are set; 0 removes one, null leaves it'
   expect(await limits.retrieve(other.id)).toEqual(none);
 });
 
-test("the organization's default is at most its limit; 0 removes it, null leaves it", async ({
-  client,
-  kernel,
-  call,
-}) => {
+test("the organization's default is at most its limit; 0 removes, null keeps it", async ({ client, kernel, call }) => {
   const { limits } = client.organization;
   const field = 'default_project_max_concurrent_sessions';
   const unset = { max_concurrent_sessions: 1000, [field]: null };
@@ -160,7 +152,7 @@ test('pools together may be as large as the project allows @long', async ({ proj
   expect(statuses(answers)).toEqual([201, 429, 429, 429]);
 });
 
-test('a lowered limit ends idle browsers only, and a raised one fills pools @long', async ({
+test('a lowered limit ends only idle browsers, and a raised one fills pools @long', async ({
   project: { call, limit },
 }) => {
   await createPool(call, { name: 'ci', size: 3 });

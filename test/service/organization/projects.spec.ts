@@ -146,11 +146,7 @@ test('deletes a project only if it is empty', async ({ client, callWith, service
   await client.projects.delete(project.id);
 });
 
-test('former paths of projects work until a date, and then answer 410 @long', async ({
-  client,
-  clock,
-  service: { call },
-}) => {
+test('former project paths work until a date, then answer 410 @long', async ({ client, clock, service: { call } }) => {
   const { id } = await client.projects.create({ name: 'old' });
   const sunset = Date.parse('2026-11-24T00:00:00Z');
   const routes: [method: string, path: string, body: object | undefined, status: number][] = [
@@ -184,10 +180,7 @@ test('former paths of projects work until a date, and then answer 410 @long', as
   expect((await call('GET', '/org/projects')).headers.has('deprecation')).toBe(false);
 });
 
-test('the contract marks former paths as deprecated, and the client has none', async ({
-  client,
-  service: { call },
-}) => {
+test('the contract marks former paths deprecated, and the client has none', async ({ client, service: { call } }) => {
   const { paths } = (await call('GET', '/openapi.json')).body;
   for (const method of ['get', 'patch', 'delete']) {
     expect(paths['/projects/{id}'][method]).toMatchObject({ deprecated: true, responses: { 410: {} } });

@@ -169,12 +169,7 @@ test('a name that is taken in one project is free in another @long', async ({ sh
   expect((await blog.call('GET', '/profiles/same')).status).toBe(200);
 });
 
-test('the project header and an option of the clients choose an active project', async ({
-  shop,
-  client,
-  callWith,
-  service,
-}) => {
+test("the project header and a client's option choose a project", async ({ shop, client, callWith, service }) => {
   await shop.call('POST', '/profiles', { name: 'ann' });
   const options = { baseURL: service.url, apiKey: service.apiKey };
   await using ofShop = createClient({ ...options, projectId: shop.id });

@@ -24,9 +24,7 @@ test('a pool serves test runs in turn, so that a short run waits for one lease o
   expect(await Promise.all(waiting)).toEqual(turns.map(() => first));
 });
 
-test('those behind an acquire that hangs up keep their order', async ({
-  testPools: { createFull, acquire, lease },
-}) => {
+test('acquires behind one that hangs up keep their order', async ({ testPools: { createFull, acquire, lease } }) => {
   const pool = await createFull({ size: 1 });
   const first = await lease(pool, of('a'));
   const second = acquire(pool, of('b'));

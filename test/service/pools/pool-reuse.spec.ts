@@ -23,9 +23,7 @@ test('a control plane lets its machine remove the files, contexts and clipboard 
   await expectWipedReuse(client);
 });
 
-test("files that are on their way when a lease ends are refused, and don't reach the next lease", async ({
-  client,
-}, testInfo) => {
+test("files on their way as a lease ends are refused, and don't reach the next lease", async ({ client }, testInfo) => {
   const { id: pool } = await client.browserPools.create({ size: 1 });
   const { fs } = client.browsers;
   const { session_id: id } = (await client.browserPools.acquire(pool, { acquire_timeout_seconds: 30 }))!;

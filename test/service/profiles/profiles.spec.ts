@@ -20,7 +20,7 @@ import {
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsIn } from '../../support/processes/sessions-directory.ts';
 
-test('saves a profile before it answers the end of the session, and the next session starts from it', async ({
+test("saves a profile before it answers the session's end, and the next session starts from it", async ({
   call,
   site,
 }) => {

@@ -87,12 +87,7 @@ test.describe("the service's own page is hidden", () => {
 test.describe('paths', () => {
   test.use({ environment: { ...process.env, LC_ALL: 'C' } });
 
-  test('file fields and downloads use the paths that the client names', async ({
-    session,
-    connectRaw,
-    addressOf,
-    site,
-  }) => {
+  test("file fields and downloads use the client's paths", async ({ session, connectRaw, addressOf, site }) => {
     await mkdir(path.join(session.root, 'home/user/a'), { recursive: true });
     await writeFile(path.join(session.root, 'home/user/a/grüße.txt'), 'hello');
     await writeFile(path.join(session.root, 'second.bin'), Buffer.alloc(3));

@@ -41,11 +41,7 @@ async function isAlive({ call }: TestService, id: string): Promise<boolean> {
   return (await call('GET', `/browsers/${id}`)).status === 200;
 }
 
-test('Playwright clients and a live view use one session at once', async ({
-  service: { call },
-  startSession,
-  open,
-}) => {
+test('Playwright clients and a live view share one session', async ({ service: { call }, startSession, open }) => {
   const { session_id, cdp_ws_url } = await startSession();
   const { body: session } = await call('GET', `/browsers/${session_id}`);
   const { host, search } = new URL(session.browser_live_view_url);

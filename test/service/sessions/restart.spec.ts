@@ -131,7 +131,7 @@ test('a service removes half-written files of its killed predecessor @long', asy
     expect(readdirSync(emptied), emptied).toEqual([]);
 });
 
-test('the next service has the confirmed data of a killed service, and answers its repeatable calls', async ({
+test("the next service has a killed service's confirmed data, and answers its repeatable calls", async ({
   start,
   directory,
 }) => {
