@@ -1,17 +1,6 @@
 import { execFileSync } from 'node:child_process';
-import {
-  appendFile,
-  chmod,
-  mkdir,
-  open,
-  readdir,
-  rm,
-  stat,
-  symlink,
-  truncate,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, chmod, mkdir, open, readdir, rm } from 'node:fs/promises';
+import { stat, symlink, truncate, utimes, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import path from 'node:path';

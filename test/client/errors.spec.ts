@@ -3,15 +3,8 @@ import { createServer as createSecureServer } from 'node:https';
 import { createServer } from 'node:net';
 import { inspect } from 'node:util';
 import { expect } from '@playwright/test';
-import {
-  CallTimeoutError,
-  ConflictError,
-  ConnectionError,
-  NotFoundError,
-  RateLimitError,
-  ServiceError,
-  UnauthorizedError,
-} from '../../src/client/index.ts';
+import { CallTimeoutError, ConflictError, ConnectionError, NotFoundError } from '../../src/client/index.ts';
+import { RateLimitError, ServiceError, UnauthorizedError } from '../../src/client/index.ts';
 import { certificate, privateKey } from '../support/http/http-proxy.ts';
 import { serve as listen, type Serving } from '../support/http/serve.ts';
 import { apiKey, errorOf, type ScriptedAnswer, test } from './recording-server.ts';

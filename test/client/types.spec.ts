@@ -1,20 +1,6 @@
-import type {
-  AuditLog,
-  AuditLogDownloadProgress,
-  BrowserSession,
-  BrowserPool,
-  Bytes,
-  CallOptions,
-  Client,
-  CredentialProviderItem,
-  FileEvent,
-  FileInfo,
-  ItemList,
-  Profile,
-  TokenItemList,
-  Upload,
-  UploadFile,
-} from '../../src/client/index.ts';
+import type { AuditLog, AuditLogDownloadProgress, BrowserSession, BrowserPool } from '../../src/client/index.ts';
+import type { Bytes, CallOptions, Client, CredentialProviderItem, FileEvent } from '../../src/client/index.ts';
+import type { FileInfo, ItemList, Profile, TokenItemList, Upload, UploadFile } from '../../src/client/index.ts';
 import { expect, test } from '../support/worker.ts';
 
 /** These hold when this file compiles; `tsc --noEmit` is the test. */

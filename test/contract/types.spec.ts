@@ -1,17 +1,8 @@
 import { contract, type Contract } from '../../src/contract/contract.ts';
 import type { BrowserSession } from '../../src/contract/browsers.ts';
 import type { FileEvent } from '../../src/contract/files.ts';
-import type {
-  Answer,
-  BodyInput,
-  BodyOutput,
-  MultipartInput,
-  MultipartOutput,
-  ListPage,
-  PathParameterNames,
-  QueryInput,
-  QueryOutput,
-} from '../../src/contract/operation.ts';
+import type { Answer, BodyInput, BodyOutput, MultipartInput, MultipartOutput } from '../../src/contract/operation.ts';
+import type { ListPage, PathParameterNames, QueryInput, QueryOutput } from '../../src/contract/operation.ts';
 import type { Profile } from '../../src/contract/profiles.ts';
 import { expect, test } from '../support/worker.ts';
 

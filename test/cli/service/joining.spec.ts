@@ -4,11 +4,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, readFile, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
-import {
-  dataDirectoryFor,
-  readServiceRecord,
-  writeServiceRecord,
-} from '../../../src/service/process/start/data-directory.ts';
+import { dataDirectoryFor, readServiceRecord } from '../../../src/service/process/start/data-directory.ts';
+import { writeServiceRecord } from '../../../src/service/process/start/data-directory.ts';
 import { addUser, joinService } from '../../../src/service/process/start/join-service.ts';
 import { startService } from '../../../src/service/service.ts';
 import { serve } from '../../support/http/serve.ts';

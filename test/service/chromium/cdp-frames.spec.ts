@@ -1,16 +1,7 @@
 import * as fc from 'fast-check';
 import { isLong } from '../../support/processes/long-form.ts';
-import {
-  eventOf,
-  firstId,
-  idOf,
-  lastId,
-  readCommand,
-  sessionOf,
-  withId,
-  withoutSession,
-  writeCommand,
-} from '../../../src/service/chromium/cdp/cdp-frames.ts';
+import { eventOf, firstId, idOf, lastId, readCommand } from '../../../src/service/chromium/cdp/cdp-frames.ts';
+import { sessionOf, withId, withoutSession, writeCommand } from '../../../src/service/chromium/cdp/cdp-frames.ts';
 import { expect, test } from '../../support/worker.ts';
 
 const read = (text: string) => {

@@ -3,15 +3,8 @@ import { join } from 'node:path';
 import { expect } from '@playwright/test';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { startTestService } from '../../support/service/service.ts';
-import {
-  breakOff,
-  contents,
-  contentType,
-  encoded,
-  onTheirWay,
-  test,
-  type Part,
-} from '../../support/service/uploads.ts';
+import { breakOff, contents, contentType, encoded } from '../../support/service/uploads.ts';
+import { onTheirWay, test, type Part } from '../../support/service/uploads.ts';
 
 const spellings: Record<string, (field: string, index: number) => string> = {
   'files[0][file]': (field, index) => `files[${index}][${field}]`,

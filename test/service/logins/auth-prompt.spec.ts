@@ -1,13 +1,8 @@
 import type { Submission } from '../../../src/contract/login-flow.ts';
 import type { LoginChoice, LoginField, LoginForm } from '../../../src/service/logins/reading/login-form.ts';
 import { promptFields, toInput } from '../../../src/service/logins/flow/prompt.ts';
-import {
-  covers,
-  keptValues,
-  storedChoice,
-  storedValues,
-  type StoredLogin,
-} from '../../../src/service/logins/stored-login.ts';
+import { covers, keptValues, storedChoice } from '../../../src/service/logins/stored-login.ts';
+import { storedValues, type StoredLogin } from '../../../src/service/logins/stored-login.ts';
 import { canReauth } from '../../../src/service/logins/logins.ts';
 import { expect, test } from '../../support/worker.ts';
 

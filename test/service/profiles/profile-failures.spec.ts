@@ -5,15 +5,8 @@ import { expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { writeAsOwner } from '../../support/processes/open-directory.ts';
 import { expectNoProcessWith, processesWith, sendSignal } from '../../support/processes/processes.ts';
-import {
-  everywhere,
-  keptIn,
-  logIn,
-  logInUnder,
-  profileSaveOf,
-  startSession,
-  test as base,
-} from '../../support/service/profiles.ts';
+import { everywhere, keptIn, logIn, logInUnder, profileSaveOf } from '../../support/service/profiles.ts';
+import { startSession, test as base } from '../../support/service/profiles.ts';
 import { callerOf, dataDirectory, type Call } from '../../support/service/service.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';

@@ -1,15 +1,7 @@
 import { expect } from '@playwright/test';
 import type { Call } from '../../support/service/service.ts';
-import {
-  endSession,
-  everywhere,
-  keptIn,
-  logIn,
-  logInUnder,
-  profileSaveOf,
-  startSession,
-  test,
-} from '../../support/service/profiles.ts';
+import { endSession, everywhere, keptIn, logIn, logInUnder } from '../../support/service/profiles.ts';
+import { profileSaveOf, startSession, test } from '../../support/service/profiles.ts';
 
 const lease = async (call: Call, pool = 'ci') => {
   const { status, body: session } = await call('POST', `/browser_pools/${pool}/acquire`, {

@@ -7,16 +7,8 @@ import { startService } from '../../../src/service/service.ts';
 import { TestClock } from '../../support/service/clock.ts';
 import { expectNoProcessWith } from '../../support/processes/processes.ts';
 import { callerOf, dataDirectory } from '../../support/service/service.ts';
-import {
-  endSession,
-  everywhere,
-  keptIn,
-  logIn,
-  logInUnder,
-  profileSaveOf,
-  startSession,
-  test,
-} from '../../support/service/profiles.ts';
+import { endSession, everywhere, keptIn, logIn, logInUnder } from '../../support/service/profiles.ts';
+import { profileSaveOf, startSession, test } from '../../support/service/profiles.ts';
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsIn } from '../../support/processes/sessions-directory.ts';
 

@@ -1,10 +1,5 @@
-import {
-  createServer,
-  request as sendRequest,
-  type IncomingMessage,
-  type Server,
-  type ServerResponse,
-} from 'node:http';
+import { createServer, request as sendRequest, type IncomingMessage } from 'node:http';
+import { type Server, type ServerResponse } from 'node:http';
 import { createServer as createSecureServer } from 'node:https';
 import { connect } from 'node:net';
 import { pipeline, type Duplex } from 'node:stream';
