@@ -1,7 +1,6 @@
 import { mkdir, readFile, rename, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { expect } from '@playwright/test';
-import { Project, ts } from 'ts-morph';
 import { root, run, test } from '../support/runs/packed-package.ts';
 
 const suite = `
@@ -42,6 +41,8 @@ test('the types compile without optional packages and without skipLibCheck: modu
   directory,
 }) => {
   await installWithoutOptional(directory, tarball, 'commonjs');
+  // It takes 2 s to load.
+  const { Project, ts } = await import('ts-morph');
   const project = new Project({
     compilerOptions: {
       noEmit: true,

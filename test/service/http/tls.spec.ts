@@ -6,16 +6,21 @@ import { connect, type TLSSocket } from 'node:tls';
 import { chromium, expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
-import { makeAuthority, type Pair } from '../../support/http/certificates.ts';
+import { makeAuthority, type Authority, type Pair } from '../../support/http/certificates.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { test } from '../../support/worker.ts';
 
 // In one worker, because keys take long to make.
 test.describe.configure({ mode: 'default' });
 
-const authority = makeAuthority();
-const local = { addresses: ['127.0.0.1'], hosts: ['localhost'] };
-const [pair, other] = [authority.issue(local), authority.issue(local)];
+let authority: Authority;
+let pair: Pair;
+let other: Pair;
+test.beforeAll(() => {
+  authority = makeAuthority();
+  const local = { addresses: ['127.0.0.1'], hosts: ['localhost'] };
+  [pair, other] = [authority.issue(local), authority.issue(local)];
+});
 
 /** Writes a certificate and its key, and returns their paths. */
 async function writePair(testInfo: TestInfo): Promise<Pair> {
