@@ -15,7 +15,8 @@ export function processesWith(text: string): number[] {
 
 /** Waits until no process has `text` in its command line. */
 export async function expectNoProcessWith(text: string): Promise<void> {
-  await expect.poll(() => processesWith(text), { timeout: 10_000, message: `processes that name ${text}` }).toEqual([]);
+  const options = { timeout: 10_000, intervals: [100], message: `processes that name ${text}` };
+  await expect.poll(() => processesWith(text), options).toEqual([]);
 }
 
 /** Kills all processes with `text` in their command lines. */
