@@ -79,9 +79,10 @@ export class SystemUsers {
       throw new Error('only a service that root runs on Linux can give sessions user ids: leave out --session-uids');
     const claims = await claimsDirectory();
     const abandoned = (await claimsIn(claims)).filter(({ pid }) => !isRunning(pid));
-    const before = await runningUsers();
-    for (const { uid } of abandoned) if (before.has(uid)) killAtOnce(uid);
-    const running = await runningUsers();
+    let running = await runningUsers();
+    const alive = abandoned.filter(({ uid }) => running.has(uid));
+    for (const { uid } of alive) killAtOnce(uid);
+    if (alive.length > 0) running = await runningUsers();
     for (const { uid, name } of abandoned) {
       if (running.has(uid)) continue;
       const file = path.join(claims, name);
@@ -96,8 +97,22 @@ export class SystemUsers {
    * Throws `unavailable` if all are in use.
    */
   async take(directory: string): Promise<SystemUser> {
+    const used = await this.#used();
+    const unused = await this.#claimFirst(this.#neverUsed(used), directory);
+    if (unused) return unused;
+    // Thousands of ids may have been freed, and their times matter only if none is unused.
     await (this.#read ??= this.#readFree());
-    for (const uid of this.#inTurn()) {
+    const reused = await this.#claimFirst(this.#freeSince.keys(), directory);
+    if (reused) return reused;
+    const { first, last } = this.#range;
+    const message = `all user ids from ${first} to ${last} are in use: end a browser session, or widen --session-uids`;
+    throw new OperationError('unavailable', message);
+  }
+
+  /** Claims the first of these ids that neither this service nor another one has. */
+  async #claimFirst(uids: Iterable<number>, directory: string): Promise<SystemUser | undefined> {
+    for (const uid of uids) {
+      if (!this.#isOurs(uid) || this.#files.has(uid)) continue;
       const file = path.join(this.#claims, `${uid}.${process.pid}.${newId()}`);
       this.#files.set(uid, file);
       await writeFile(file, directory, { flag: 'wx', mode: 0o600 });
@@ -109,9 +124,7 @@ export class SystemUsers {
       if (freeSince !== undefined) this.#note(uid, freeSince);
       await rm(file, { force: true });
     }
-    const { first, last } = this.#range;
-    const message = `all user ids from ${first} to ${last} are in use: end a browser session, or widen --session-uids`;
-    throw new OperationError('unavailable', message);
+    return undefined;
   }
 
   /**
@@ -152,9 +165,14 @@ export class SystemUsers {
     this.#files.delete(uid);
   }
 
+  /** The ids that were given back at any time. */
+  async #used(): Promise<Set<number>> {
+    return new Set((await readdir(path.join(this.#claims, free))).map(Number));
+  }
+
   async #readFree(): Promise<void> {
-    const uids = (await readdir(path.join(this.#claims, free))).map(Number);
-    const entries = await Promise.all(uids.map(async (uid) => ({ uid, since: await this.#lastFreed(uid) })));
+    const uids = await this.#used();
+    const entries = await Promise.all(Array.from(uids, async (uid) => ({ uid, since: await this.#lastFreed(uid) })));
     for (const { uid, since } of entries.toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0))) this.#note(uid, since);
   }
 
@@ -168,17 +186,18 @@ export class SystemUsers {
     this.#freeSince.set(uid, freeSince);
   }
 
-  /** The ids that this service doesn't have, those that were given back last at the end. */
-  *#inTurn(): Generator<number> {
+  #isOurs(uid: number): boolean {
+    return uid >= this.#range.first && uid <= this.#range.last && !this.#foreign.has(uid);
+  }
+
+  *#neverUsed(used: ReadonlySet<number>): Generator<number> {
     const { first, last } = this.#range;
-    const isFree = (uid: number) => uid >= first && uid <= last && !this.#foreign.has(uid) && !this.#files.has(uid);
     const size = last - first + 1;
     const start = randomInt(size);
     for (let step = 0; step < size; step += 1) {
       const uid = first + ((start + step) % size);
-      if (isFree(uid) && !this.#freeSince.has(uid)) yield uid;
+      if (!used.has(uid)) yield uid;
     }
-    for (const uid of this.#freeSince.keys()) if (isFree(uid)) yield uid;
   }
 }
 
