@@ -2,7 +2,7 @@ import { expect, statusesOf, test } from './suite-runs.ts';
 
 // A dead or frozen browser fails its own test only.
 
-test('gives the worker a new browser after Chromium is killed or frozen, also between tests', async ({
+test('gives the worker a new browser if Chromium is killed or frozen, also between tests', async ({
   runSuite,
   hosted,
 }) => {

@@ -17,10 +17,7 @@ function plan(faultProxy: FaultProxy, faults: Faults): void {
   for (const [request, ...planned] of faults) faultProxy.plan(request, ...planned);
 }
 
-test('leases a browser if calls are reset, cut off, slow or refused by a busy service', async ({
-  startSuite,
-  faultProxy,
-}) => {
+test('leases a browser if calls are reset, cut off, slow or refused as busy', async ({ startSuite, faultProxy }) => {
   const busy = [429, 503].map((status) => ({ status, retryAfter: 1 }));
   plan(faultProxy, [
     [acquire, 'refused', 'unanswered', 'truncated', 'slow', ...busy],

@@ -47,7 +47,7 @@ test('returns the browser if the worker, the host or the connection ends in the 
   expect(output).toContain('leases: 4 acquired, 4 released, 0 leaked');
 });
 
-test('returns the browser and ends its host if the runner is killed during an action @long', async ({
+test('returns the browser and ends its host if the runner is killed in an action @long', async ({
   startSuite,
   hosted,
 }) => {

@@ -65,9 +65,7 @@ test('a test fails with machine_lost if its machine is killed, and its worker co
   await expect.poll(reasonOf).toBe('machine_lost');
 });
 
-test('a restarted control plane takes over its sessions, and ends ones it no longer knows @long', async ({
-  startFleet,
-}) => {
+test("a restarted control plane takes over its sessions, ends ones it doesn't know @long", async ({ startFleet }) => {
   const fleet = await startFleet({ direct: true });
   const { machines, control } = fleet;
   await control.call('POST', '/browser_pools', { name: 'ci', size: 2 });

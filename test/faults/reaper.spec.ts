@@ -206,9 +206,7 @@ test('the reaper counts the leases of two runs of one runner process separately'
   expect(ledger.count(2)).toEqual({ acquired: 2, released: 1, leaked: 1 });
 });
 
-test("a run is abandoned without runner, workers and reaper; other directories aren't runs", async ({
-  directoryOf,
-}) => {
+test("a run without runner, workers and reaper is abandoned; other directories aren't", async ({ directoryOf }) => {
   const of = (run: string, entry = entryAt('http://x.invalid')) => {
     const directory = directoryOf(run);
     new Ledger(directory).append(entry);

@@ -8,10 +8,7 @@ import { expect, test } from './suite-runs.ts';
 const profile = { name: 'carol', save: true };
 const use = `poolProfile: { name: 'carol', save: true }`;
 
-test("a session ends if its profile can't be chosen for saving, with a reason", async ({
-  hosted,
-  faultProxy,
-}, testInfo) => {
+test("a session ends with a reason if its profile can't be chosen", async ({ hosted, faultProxy }, testInfo) => {
   const { apiKey } = hosted;
   await using client = createClient({ baseURL: faultProxy.url, apiKey });
   const { signal } = new AbortController();

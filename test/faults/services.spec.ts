@@ -40,7 +40,7 @@ test('tests continue after the service was frozen for 20 s', async ({ startSuite
   await expect.poll(leased, { timeout: 15_000 }).toBe(0);
 });
 
-test('tests after a killed service are infrastructure failures, and no process stays @long', async ({
+test('tests after a killed service are infrastructure failures; no process stays @long', async ({
   startSuite,
   served,
 }) => {

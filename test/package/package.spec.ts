@@ -52,7 +52,7 @@ const otherEntryPoints = `
   await client.close();
   await service.close();`;
 
-test('the tarball has the build and its documents, no path of this machine, and below 1 MB', async ({
+test('the tarball has the build and its documents, no path of this machine, below 1 MB', async ({
   tarball,
   directory,
 }) => {

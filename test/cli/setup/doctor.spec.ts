@@ -161,10 +161,7 @@ test('doctor refuses a Playwright that is too old or too new', ({}) => {
   expect(versions.filter((version) => isIn('>=1.61 <2', version))).toEqual(['1.61.0', '1.65.1']);
 });
 
-test('doctor reports a service that is down or refuses the key and checks the suite @long', async ({
-  cli,
-  service,
-}) => {
+test('doctor reports a service that is down or refuses the key, checks the suite @long', async ({ cli, service }) => {
   const cwd = await suite(`use: { pool: 'ci' }`);
   const down = await cli('doctor', { cwd, env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1' } });
   expect(down).toMatchObject({ code: 1, stdout: expect.stringContaining('FAILURE service: ') });

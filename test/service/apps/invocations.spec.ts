@@ -141,11 +141,7 @@ test('ends a list page early if payloads and outputs are large @long', async ({ 
   expect(pages.map(({ items }) => items.map(({ id }) => id))).toEqual(ids.map((id) => [id]));
 });
 
-test('limits invocations; a call or a deployment ends them', async ({
-  client,
-  deploy,
-  service: { call },
-}, testInfo) => {
+test('limits invocations; call or deployment ends them', async ({ client, deploy, service: { call } }, testInfo) => {
   const work = `async () => {
     console.log('working');
     const headers = { authorization: 'Bearer ' + process.env.PLAYWRIGHT_POOL_API_KEY };

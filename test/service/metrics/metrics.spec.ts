@@ -9,10 +9,7 @@ const ofCi = 'project="default",pool="ci"';
 const clock = new TestClock();
 test.use({ serviceOptions: { clock, metricsToken: 'scraper', maxConcurrentSessions: 3 } });
 
-test('/metrics counts sessions, waits, connections, ends of leases, also of deleted pools', async ({
-  service,
-  call,
-}) => {
+test('/metrics counts sessions, waits, connections, lease ends, also of deleted pools', async ({ service, call }) => {
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
   await expect.poll(async () => (await call('GET', '/browser_pools/ci')).body.available_count).toBe(1);
   await expectSeries(service, {

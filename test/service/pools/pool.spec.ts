@@ -282,7 +282,7 @@ test.describe('ends of a pool', () => {
 });
 
 test.describe('launches', () => {
-  test('starts few browsers at a time, first for waiting callers @long', async ({
+  test('starts few browsers at once, first for waiting callers @long', async ({
     testPools: { create, lease, pools },
   }) => {
     const large = create({ size: 4 * launchesAtOnce });

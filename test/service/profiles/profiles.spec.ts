@@ -12,10 +12,7 @@ import { profileSaveOf, startSession, test } from '../../support/service/profile
 import { sessionDirectory } from '../../support/service/machines.ts';
 import { sessionsIn } from '../../support/processes/sessions-directory.ts';
 
-test("saves a profile before it answers the session's end, and the next session starts from it", async ({
-  call,
-  site,
-}) => {
+test("saves a profile before it answers the session's end; the next session starts from it", async ({ call, site }) => {
   const { body: profile } = await call('POST', '/profiles', { name: 'ann' });
   const first = await startSession(call, { profile: { name: 'ann', save_changes: true } });
   await logIn(first, site, 'first');
