@@ -61,7 +61,10 @@ export const test = base.extend<{}, { worker: Worker }>({
   ],
 });
 
-/** A fixture whose value is one part of the worker, for all its tests. */
+/**
+ * A fixture whose value is one part of the worker, for all its tests. Other tests may run for minutes between them:
+ * sessions need a long idle timeout.
+ */
 export function perWorker<Part>(start: (use: Use<Part>, worker: Worker) => Promise<void>) {
   return async ({ worker }: { worker: Worker }, use: Use<Part>) => use(await worker.part(start, worker));
 }

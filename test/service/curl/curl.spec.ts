@@ -20,7 +20,7 @@ type Fixtures = {
 const test = base.extend<Fixtures & { shared: { service: TestService; id: string } }>({
   shared: perWorker(async (use) => {
     await using service = await startTestService();
-    const { body } = await service.call('POST', '/browsers', { headless: true });
+    const { body } = await service.call('POST', '/browsers', { headless: true, timeout_seconds: 3600 });
     await use({ service, id: body.session_id });
   }),
   service: async ({ shared }, use) => use(shared.service),

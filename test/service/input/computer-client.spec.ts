@@ -16,7 +16,7 @@ const size = { width: 800, height: 600 };
 const test = base.extend<Fixtures & { shared: { service: TestService; id: string } }>({
   shared: perWorker(async (use) => {
     await using service = await startTestService();
-    const { body } = await service.call('POST', '/browsers', { viewport: size });
+    const { body } = await service.call('POST', '/browsers', { viewport: size, timeout_seconds: 3600 });
     await use({ service, id: body.session_id });
   }),
   service: async ({ shared }, use) => use(shared.service),

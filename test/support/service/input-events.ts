@@ -19,7 +19,7 @@ type Shared = { sessions: Sessions<LocalSession>; session: LocalSession };
 export const test = base.extend<Fixtures & { shared: Shared }>({
   shared: perWorker(async (use, worker) => {
     const sessions = await startSessions(worker);
-    await use({ sessions, session: await sessions.create(settings) });
+    await use({ sessions, session: await sessions.create({ ...settings, timeoutSeconds: 3600 }) });
     await sessions.close();
   }),
   sessions: async ({ shared }, use) => use(shared.sessions),

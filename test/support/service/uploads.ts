@@ -32,7 +32,7 @@ export const test = base.extend<Fixtures & { shared: { service: TestService; fs:
   shared: perWorker(async (use, worker) => {
     const data = worker.outputPath('data');
     await using service = await startTestService({ dataDirectory: data });
-    const { body } = await service.call('POST', '/browsers', {});
+    const { body } = await service.call('POST', '/browsers', { timeout_seconds: 3600 });
     const root = join(sessionDirectory(data, body.session_id), 'root');
     await use({ service, fs: `/browsers/${body.session_id}/fs`, root });
   }),
