@@ -1,6 +1,7 @@
-import { expect, test } from '@playwright/test';
+import { expect } from '@playwright/test';
 import { clientSwitches, windowSizeIn } from '../../../src/service/chromium/client-switches.ts';
 import { checkExtraSwitches } from '../../../src/service/chromium/switches.ts';
+import { test } from '../../support/worker.ts';
 
 const allowed = `
   --lang=de --accept-lang=de,en --force-device-scale-factor=2 --window-size=1280,720 --disable-web-security

@@ -1,8 +1,9 @@
 import { createServer } from 'node:http';
-import { chromium, expect, test } from '@playwright/test';
+import { chromium, expect } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { serve } from '../../support/http/serve.ts';
 import { callerOf } from '../../support/service/service.ts';
+import { test } from '../../support/worker.ts';
 
 test('rules for host names lead to no program on a service machine that pages must not reach', async () => {
   const requests: string[] = [];

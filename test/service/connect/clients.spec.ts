@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { chromium, expect, test } from '@playwright/test';
+import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { runTag } from '../../../src/contract/lease-tags.ts';
 import { startService, type Service } from '../../../src/service/service.ts';
@@ -13,6 +13,7 @@ import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { callerOf } from '../../support/service/service.ts';
 import { lastHours } from '../audit/audit-records.ts';
+import { test } from '../../support/worker.ts';
 
 const apiKey = 'the-key';
 const headers = { authorization: `Bearer ${apiKey}` };

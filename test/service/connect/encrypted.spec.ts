@@ -2,10 +2,11 @@ import { execFile } from 'node:child_process';
 import { writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { expect, test, type TestInfo } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
 import { makeAuthority } from '../../support/http/certificates.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
+import { test } from '../../support/worker.ts';
 
 // In one worker, because keys take long to make.
 test.describe.configure({ mode: 'default' });

@@ -5,6 +5,7 @@ import { refusalOf } from '../../support/http/refusal.ts';
 import { expect, test as base } from '../../support/runs/pool-run.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
+import { perWorker } from '../../support/worker.ts';
 
 const apiKey = 'the-key';
 const header = 'x-playwright-launch-options';
@@ -14,14 +15,11 @@ const paths = {
 };
 type Path = keyof typeof paths;
 
-const test = base.extend<object, { service: Service }>({
-  service: [
-    async ({}, use) => {
-      await using service = await startService({ apiKey });
-      await use(service);
-    },
-    { scope: 'worker' },
-  ],
+const test = base.extend<{ service: Service }>({
+  service: perWorker(async (use) => {
+    await using service = await startService({ apiKey });
+    await use(service);
+  }),
 });
 
 for (const place of ['a service', 'a control plane']) {

@@ -1,10 +1,11 @@
 import { once } from 'node:events';
-import { expect, test } from '@playwright/test';
+import { expect } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { startService, type Service } from '../../../src/service/service.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { apiKey, withCall } from '../../support/service/plane.ts';
 import type { Call } from '../../support/service/service.ts';
+import { test } from '../../support/worker.ts';
 
 test.describe.configure({ mode: 'default' });
 
