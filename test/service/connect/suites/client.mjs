@@ -1,5 +1,8 @@
 import { once } from 'node:events';
-import { WebSocket } from 'ws';
+import { createRequire } from 'node:module';
+
+// An import would bring types into the scripts of this repository, which are checked without types.
+const { WebSocket } = createRequire(import.meta.url)('ws');
 
 // Connects as often as its last argument says. Each connection but the last one ends well. The last one stays open.
 const [, , url, authorization, times] = process.argv;
