@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { chromium, expect } from '@playwright/test';
 import { WebSocket } from 'ws';
+import { dashboardSnapshot } from '../../../src/cli/dashboard-snapshot.ts';
 import { startService } from '../../../src/service/service.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
 import { lastHours } from '../audit/audit-records.ts';
@@ -181,9 +182,19 @@ test('without "pool", the only pool comes before the pool "default" of the embed
   await browser.close();
 });
 
-test('the key appears in no log, audit record, metric and error', async ({ call, urlOf, createPool, counts }) => {
+test('the key appears in no log, audit record, metric, dashboard and error', async ({
+  service,
+  call,
+  urlOf,
+  createPool,
+  counts,
+}) => {
   await createPool('ci', 1);
   const browser = await chromium.connect(urlOf('/playwright?pool=ci'));
+  const { body: sessions } = await call('GET', '/browsers');
+  const address = { baseURL: service.url, apiKey };
+  const dashboard = await dashboardSnapshot(address, { signal: AbortSignal.timeout(10_000), project: undefined });
+  expect(dashboard!.counts).toMatchObject({ leased: 1 });
   await browser.close();
   await expect.poll(() => counts('ci')).toEqual({ leased: 0, waiting: 0 });
   const refused = [
@@ -201,7 +212,7 @@ test('the key appears in no log, audit record, metric and error', async ({ call,
   await expect.poll(records).toContainEqual(expect.objectContaining({ path, status: 101 }));
   const { body: metrics } = await call('GET', '/metrics');
   const { body: audit } = await call('GET', list);
-  const all = JSON.stringify([refused, logged, metrics, audit]);
+  const all = JSON.stringify([refused, logged, metrics, audit, dashboard, sessions]);
   expect(logged.join()).toContain('lease_ended');
   expect(all).not.toContain(apiKey);
 });
