@@ -48,7 +48,7 @@ test('answers 429 with the budget when too much output waits, and serves small c
   const { session_id: greedy } = await client.browsers.create();
   const { session_id: other } = await client.browsers.create();
   const before = memory();
-  const answers = await Promise.all(Array.from({ length: 16 }, () => hold(served, greedy, largest)));
+  const answers = await Promise.all(Array.from({ length: 20 }, () => hold(served, greedy, largest)));
   const refused = answers.filter(({ status }) => status === 429);
   expect(answers.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(6);
   expect(refused.length).toBeGreaterThanOrEqual(8);
