@@ -103,8 +103,12 @@ test('init names the configs below a directory without one', async ({ cli }) => 
 test('init gives lines of the changed files, and with --dry-run of the unchanged ones @long', async ({ cli }) => {
   const channel = config.replace(`  reporter: 'list',\n`, '').replace(`use: {`, `use: { channel: 'chrome',`);
   const cwd = await project({ ...packages, 'playwright.config.ts': channel, 'a.spec.ts': spec });
-  expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain('playwright.config.ts:4: channel ');
-  expect((await cli('init --yes --no-ci', { cwd })).stdout).toContain('playwright.config.ts:5: channel ');
+  expect((await cli('init --dry-run --no-ci', { cwd })).stdout).toContain(
+    'playwright.config.ts:4: the service must have the browser that channel names',
+  );
+  expect((await cli('init --yes --no-ci', { cwd })).stdout).toContain(
+    'playwright.config.ts:5: the service must have the browser that channel names',
+  );
   expect((await readFile(path.join(cwd, 'playwright.config.ts'), 'utf8')).split('\n')[4]).toContain('channel');
 });
 
