@@ -233,8 +233,9 @@ const longestSocket = 107;
 const socket = '/org.chromium.Chromium.XXXXXX/SingletonSocket';
 
 /**
- * Returns a short path for a Chromium's temporary directory: the path itself, its own `/tmp` if it has one, or a link. whole Chromium
- * makes a socket there, and fails if the socket's path is too long. (With a relative path, no download completes.)
+ * Returns a short path for a Chromium's temporary directory: the path itself, its own `/tmp` if it has one, or a link. A
+ * whole Chromium makes a socket there, and fails if the socket's path is too long. (With a relative path, no download
+ * completes.)
  * `remove` deletes the link.
  */
 async function shortTemporary(
