@@ -18,6 +18,8 @@ type ToolOptions = ConnectionOptions & { pool?: string; session?: string };
 
 /** How long Playwright waits for a browser: longer than the service, whose error says more. In ms. */
 const connectMs = 330_000;
+/** How long Playwright may take to print its help, in ms. */
+const helpMs = 30_000;
 /** How often `attach` looks if its lease has ended, in ms. */
 const lookMs = 2000;
 
@@ -101,7 +103,7 @@ async function programWith(command: string): Promise<string[]> {
   const manifest = installedPlaywright();
   const { version } = createRequire(manifest)(manifest) as { version: string };
   const program = join(dirname(manifest), 'cli.js');
-  const { stdout } = await promisify(execFile)(process.execPath, [program, '--help']);
+  const { stdout } = await promisify(execFile)(process.execPath, [program, '--help'], { timeout: helpMs });
   if (new RegExp(`^\\s+${command}\\b`, 'm').test(stdout)) return [process.execPath, program, command];
   throw new CommandError(
     `Playwright ${version} in ${dirname(manifest)} has no command "${command}". Install a newer one: npm install --save-dev @playwright/test@latest`,
