@@ -59,7 +59,7 @@ test('the tarball has the build and its documents, no path of this machine, belo
   expect((await stat(tarball)).size).toBeLessThan(1_000_000);
   const { packed, files } = await extract(tarball, directory);
   const needed = ['CHANGELOG.md', 'LICENSE', 'README.md', 'dist/fixtures/index.js', 'dist/fixtures/index.d.ts'];
-  expect(files).toEqual(expect.arrayContaining([...needed, 'dist/src/cli/main.js', 'docs/api.md']));
+  expect(files).toEqual(expect.arrayContaining([...needed, 'dist/src/cli/main.js', 'docs/cli.md']));
   const kinds = [
     /^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/,
     /^docs\/pictures\/[\w-]+\.webp$/,

@@ -128,16 +128,14 @@ test('the commands in the documents exist with the options shown @long', async (
 });
 
 test("README's tables list each option and fixture", async ({}) => {
-  const [readme, api] = await Promise.all(
-    ['README.md', 'docs/api.md'].map((name) => readFile(join(root, name), 'utf8')),
-  );
+  const [readme, api] = await Promise.all([readFile(join(root, 'README.md'), 'utf8'), reference()]);
   for (const [type, prefix] of [
     ['type PoolWorkerOptions =', ''],
     ['type PoolTestOptions =', ''],
     ['type PoolOptions =', ''],
     ['class Remote', 'remote\\.'],
   ]) {
-    const declared = new RegExp(`^${type} \\{\\n([^]*?)^\\}`, 'm').exec(api!)![1]!;
+    const declared = new RegExp(`^${type} \\{\\n([^]*?)^\\}`, 'm').exec(api)![1]!;
     const names = [...declared.matchAll(/^ {2}(?:get )?(\w+)(?:\(\))?\??:/gm)].map(([, name]) => name);
     expect(names.length).toBeGreaterThan(1);
     for (const name of names) expect(readme).toMatch(new RegExp(`^\\| \`${prefix}${name}\` +\\|`, 'm'));
@@ -154,21 +152,29 @@ test('README names the ways to launch and the options that the pool ignores', as
   for (const text of [...code.map((name) => `\`${name}\``), 'global setup']) expect(limits).toContain(text);
 });
 
-test('docs/api.md matches the exported types', async ({}) => {
-  await execute(process.execPath, [join(root, 'scripts/api-reference.mjs'), '--check']);
-  const headings = (await readFile(join(root, 'docs/api.md'), 'utf8')).match(/^###.*$/gm)!;
+test('the reference describes each exported type once, and the 135 operations of the hosted service', async ({}) => {
+  const text = await reference();
+  const headings = text.match(/^##.*$/gm)!;
+  expect(headings).toEqual(expect.arrayContaining(['### PoolOptions', '### createClient', '### Operations']));
+  expect(headings.at(-1)).toBe('## The 135 operations of the hosted service');
   expect(headings.filter((heading, index) => heading === '###' || headings.indexOf(heading) < index)).toEqual([]);
 });
+
+/** The text that `npm run docs` writes. It fails if a declaration or an operation of the hosted service is missing. */
+async function reference(): Promise<string> {
+  const { stdout } = await execute(process.execPath, [join(root, 'scripts/api-reference.mjs')]);
+  return stdout;
+}
 
 async function documents(): Promise<string[]> {
   const names = await readdir(join(root, 'docs'));
   return ['README.md', ...names.filter((name) => name.endsWith('.md')).map((name) => `docs/${name}`)];
 }
 
-/** All code blocks except the generated ones. A comment before a block says why it doesn't run. */
+/** All code blocks. A comment before a block says why it doesn't run. */
 async function blocks(): Promise<Block[]> {
   const found: Block[] = [];
-  for (const document of (await documents()).filter((name) => name !== 'docs/api.md')) {
+  for (const document of await documents()) {
     const text = await readFile(join(root, document), 'utf8');
     for (const { 1: comment, 2: language = '', 3: code = '', index } of text.matchAll(
       /(<!-- not run: .* -->\n\n)?^```(\w+)\n([^]*?)^```$/gm,
