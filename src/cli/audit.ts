@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { AuditLog, Client } from '../client/index.ts';
-import { CommandError, exitCodes } from './command-error.ts';
+import { CommandError, exitCodes, wholeNumber } from './command-error.ts';
 import { connectionOptions, type ConnectionOptions } from './connection.ts';
-import { wholeNumber } from './number-option.ts';
 import { withProgress } from './progress.ts';
 import { withClient } from './service-command.ts';
 import { printList } from './table.ts';

@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander';
 import type { Invocation } from '../client/index.ts';
-import { wholeNumber } from './number-option.ts';
+import { wholeNumber } from './command-error.ts';
 import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 import { printList } from './table.ts';
 

@@ -1,9 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Invocation } from '../client/index.ts';
-import { CommandError } from './command-error.ts';
+import { CommandError, wholeNumber } from './command-error.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { interruptible } from './interruption.ts';
-import { wholeNumber } from './number-option.ts';
 import { printJSON } from './table.ts';
 import { printable } from './terminal.ts';
 

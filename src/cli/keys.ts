@@ -1,6 +1,6 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { ApiKey } from '../contract/api-keys.ts';
-import { wholeNumber } from './number-option.ts';
+import { wholeNumber } from './command-error.ts';
 import {
   deleteCommand,
   examples,

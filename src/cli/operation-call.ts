@@ -6,7 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import type { Bytes, Client } from '../client/index.ts';
 import { contract } from '../contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../contract/operation.ts';
-import { unknownField } from '../contract/unknown-fields.ts';
+import { unknownField } from '../contract/values.ts';
 import { CommandError, exitCodes } from './command-error.ts';
 import { saveBytes } from './save-bytes.ts';
 import { type Columns, printJSON, printList } from './table.ts';

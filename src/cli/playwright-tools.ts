@@ -7,7 +7,7 @@ import { Command } from 'commander';
 import { runTag } from '../contract/lease-tags.ts';
 import { newId } from '../service/process/id.ts';
 import { CommandError } from './command-error.ts';
-import { connectURL } from './connect-url.ts';
+import { connectURL } from './url.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { exitLike, runWithOurStreams } from './inherited-command.ts';
 import { interruptible } from './interruption.ts';

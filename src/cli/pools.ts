@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import type { BrowserPool } from '../client/index.ts';
-import { wholeNumber } from './number-option.ts';
+import { wholeNumber } from './command-error.ts';
 import {
   deleteCommand,
   examples,

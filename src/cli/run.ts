@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { newId } from '../service/process/id.ts';
-import { exposedPattern } from '../tunnel/exposed-pattern.ts';
+import { exposedPattern } from '../tunnel/pattern.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connectURL } from './connect-url.ts';
+import { connectURL } from './url.ts';
 import { connectionOptions, type ConnectionOptions, type ServiceAddress } from './connection.ts';
 import { exitLike, runWithOurStreams } from './inherited-command.ts';
 import { poolOption, serviceAndPool } from './leased-pool.ts';

@@ -1,4 +1,4 @@
-import { cut } from './cut.ts';
+import { cut } from './table-lines.ts';
 
 /** The whole terminal, for a view that is drawn again and again. */
 export type Screen = {

@@ -3,7 +3,7 @@ import { setFlagsFromString } from 'node:v8';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import type { LogFormat } from '../service/process/log.ts';
 import { withEnvironment } from './environment-settings.ts';
-import { wholeNumber } from './number-option.ts';
+import { wholeNumber } from './command-error.ts';
 
 type ServeOptions = {
   port: number;

@@ -1,7 +1,6 @@
 import type { ServiceState } from './service-state.ts';
-import { cut } from './cut.ts';
 import type { Columns } from './table.ts';
-import { tableLines } from './table-lines.ts';
+import { tableLines, cut } from './table-lines.ts';
 import { printable, styled } from './terminal.ts';
 
 /** The size of a terminal in characters; infinite without one. */

@@ -17,3 +17,25 @@ export function tableLines<T>(items: T[], columns: Columns<T>): string[] {
     return index === 0 ? styled(process.stdout, 'bold', line) : line;
   });
 }
+
+/** Cuts a line that is wider than the terminal, between two characters. Codes for styles have no width. */
+export function cut(line: string, columns: number): string {
+  if (stringWidth(line) <= columns) return line;
+  let kept = '';
+  let room = columns - 1;
+  for (const part of line.split(styles)) {
+    if (part.startsWith('\u001B')) kept += part;
+    else if (room >= 0) {
+      for (const { segment } of graphemes.segment(part)) {
+        room -= stringWidth(segment);
+        kept += room < 0 ? '…' : segment;
+        if (room < 0) break;
+      }
+    }
+  }
+  return kept;
+}
+
+// oxlint-disable-next-line no-control-regex
+const styles = /(\u001B\[\d+m)/;
+const graphemes = new Intl.Segmenter();

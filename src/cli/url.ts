@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
-import { connected } from './connection.ts';
-import { connectURL } from './connect-url.ts';
+import { connected, type ServiceAddress } from './connection.ts';
 import { interruptible } from './interruption.ts';
 import { leasedPool, poolOption } from './leased-pool.ts';
 import { examples, printResult, serviceCommand, type ServiceOptions } from './service-command.ts';
@@ -37,3 +36,25 @@ export function urlCommand(env: NodeJS.ProcessEnv): Command {
 
 const noService =
   'no service runs here. Start one with "playwright-pool serve", choose one with --base-url, or let "playwright-pool run -- COMMAND" start one';
+
+/** The protocol that a client speaks to its browser. */
+type ConnectProtocol = 'playwright' | 'cdp';
+
+/**
+ * The URL that leases a browser while a client is connected to it. `key`: the URL contains the API key, for clients that
+ * can't send headers. `run`: the id of the test run.
+ */
+export function connectURL(
+  { baseURL, apiKey, projectId }: ServiceAddress,
+  { protocol, pool, run, key }: { protocol: ConnectProtocol; pool: string | undefined; run?: string; key: boolean },
+): string {
+  const url = new URL(baseURL);
+  url.protocol = url.protocol === 'https:' ? 'wss:' : 'ws:';
+  url.pathname = `${url.pathname.replace(/\/+$/, '')}/${protocol}`;
+  url.search = '';
+  if (pool !== undefined) url.searchParams.set('pool', pool);
+  if (run !== undefined) url.searchParams.set('run', run);
+  if (projectId !== undefined) url.searchParams.set('project', projectId);
+  if (key) url.searchParams.set('token', apiKey);
+  return url.href;
+}

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
-import { pageQuery, queryBoolean } from './pagination.ts';
-import { label, timestamp } from './values.ts';
+import { label, timestamp, pageQuery, queryBoolean } from './values.ts';
 
 /** An API key, without the key itself. */
 export const apiKey = z.looseObject({

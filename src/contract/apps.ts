@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { appAction, region } from './app-events.ts';
 import { list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
+import { pageQuery } from './values.ts';
 
 /** An app of a running deployment, with the deployment's version. */
 export const appVersion = z.looseObject({

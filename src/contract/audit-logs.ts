@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { chunkHeaders } from './headers.ts';
 import { octets, operation, tokenList } from './operation.ts';
-import { queryInteger } from './pagination.ts';
+import { queryInteger } from './values.ts';
 
 /** A request that the service answered. An unknown field is an empty string. */
 const auditLog = z.looseObject({

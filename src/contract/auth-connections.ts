@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { asked, authConnectionEvent, flowStatus, flowStep, flowType, submission } from './login-flow.ts';
 import { empty, events, json, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { asHost, domain, hostName, httpUrl, name, telemetryRequest, timestamp } from './values.ts';
+import { asHost, domain, hostName, httpUrl, name, telemetryRequest, timestamp, pageQuery } from './values.ts';
 
 const authStatus = z.enum(['AUTHENTICATED', 'NEEDS_AUTH']);
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { browser, startUrl } from './browsers.ts';
 import { empty, json, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
 import {
   chromiumArgs,
   extensionSelector,
@@ -15,6 +14,7 @@ import {
   timestamp,
   tunnel,
   viewport,
+  pageQuery,
 } from './values.ts';
 
 const size = z.int().min(1).max(1000);

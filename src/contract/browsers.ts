@@ -4,7 +4,6 @@ import { curl } from './curl.ts';
 import { loadExtensions } from './extensions.ts';
 import { files } from './files.ts';
 import { empty, json, list, operation, events } from './operation.ts';
-import { pageQuery, queryBoolean } from './pagination.ts';
 import { playwright } from './playwright.ts';
 import { processes } from './processes.ts';
 import { profile } from './profiles.ts';
@@ -23,6 +22,8 @@ import {
   timestamp,
   tunnel,
   viewport,
+  pageQuery,
+  queryBoolean,
 } from './values.ts';
 import { logEvent } from './app-events.ts';
 

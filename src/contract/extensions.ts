@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, multipart, octets, operation, filePart } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { httpUrl, name, timestamp } from './values.ts';
+import { httpUrl, name, timestamp, pageQuery } from './values.ts';
 
 /** A stored extension of Chromium. */
 export const extension = z.looseObject({

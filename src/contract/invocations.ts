@@ -2,9 +2,8 @@ import { z } from 'zod';
 import { errorEvent, heartbeatEvent, logEvent } from './app-events.ts';
 import { browser } from './browsers.ts';
 import { empty, events, json, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
 import { since } from './since.ts';
-import { timestamp } from './values.ts';
+import { timestamp, pageQuery } from './values.ts';
 
 /** An invocation never leaves the states `succeeded` and `failed`. */
 const invocationStatus = z.enum(['queued', 'running', 'succeeded', 'failed']);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, octets, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { name, timestamp } from './values.ts';
+import { name, timestamp, pageQuery } from './values.ts';
 
 /** A stored user-data directory under a name. */
 export const profile = z.looseObject({

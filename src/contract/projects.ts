@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { label, timestamp } from './values.ts';
+import { label, timestamp, pageQuery } from './values.ts';
 
 const status = z.enum(['active', 'archived']);
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { httpUrl, label, timestamp } from './values.ts';
+import { httpUrl, label, timestamp, pageQuery } from './values.ts';
 
 const proxyType = z.enum(['datacenter', 'isp', 'residential', 'mobile', 'custom']);
 const protocol = z.enum(['http', 'https']);

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, octets, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
-import { timestamp } from './values.ts';
+import { timestamp, pageQuery } from './values.ts';
 
 /** A recording of a session. `finished_at` is null while the recording runs. */
 export const replay = z.looseObject({

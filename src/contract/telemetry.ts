@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { events, list, operation } from './operation.ts';
-import { pageQuery } from './pagination.ts';
 import { since } from './since.ts';
-import { telemetryCategories, type telemetryRequest } from './values.ts';
+import { telemetryCategories, type telemetryRequest, pageQuery } from './values.ts';
 
 export type TelemetryCategory = (typeof telemetryCategories)[number];
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Operation } from './operation.ts';
 
 /** Names of sessions, pools and profiles. */
 export const name = z
@@ -140,3 +141,42 @@ export const absolutePath = z
   .string()
   .regex(/^\//, 'must be an absolute path')
   .refine((path) => !path.includes('\0'), 'must not contain a NUL character');
+
+/** A field that the contract doesn't have: its path in the body, and the names of the fields that may be there. */
+type UnknownField = { path: string; known: string[] };
+
+/** Finds the first unknown field of a JSON body or a form. */
+export function unknownField({ body }: Operation, fields: unknown): UnknownField | undefined {
+  // A form with `plain` allows names that aren't in its schema, so it can't be checked.
+  if (!body || 'plain' in body) return undefined;
+  const schema = 'schema' in body ? body.schema : body;
+  if (!(schema instanceof z.ZodType)) return undefined;
+  const issues = schema.safeParse(fields).error?.issues ?? [];
+  const unknown = issues.find((issue) => issue.code === 'unrecognized_keys');
+  return unknown && { path: [...unknown.path, unknown.keys[0]!].join('.'), known: fieldNames(schema, unknown.path) };
+}
+
+/** The names of the fields at a path. */
+function fieldNames(schema: z.ZodType, path: PropertyKey[]): string[] {
+  const described = path.reduce<z.core.JSONSchema.BaseSchema | undefined>(
+    (node, key) => (node?.properties?.[String(key)] ?? node?.items) as z.core.JSONSchema.BaseSchema | undefined,
+    z.toJSONSchema(schema, { io: 'input', unrepresentable: 'any' }),
+  );
+  return Object.keys(described?.properties ?? {});
+}
+
+/** An integer in a query string. */
+export function queryInteger() {
+  return z.coerce.number<number | string>().int();
+}
+
+/** `true` or `false` in a query string. */
+export function queryBoolean() {
+  return z.union([z.boolean(), z.enum(['true', 'false']).transform((text) => text === 'true')]);
+}
+
+/** The query of lists that are paged by offsets. */
+export const pageQuery = z.strictObject({
+  limit: queryInteger().min(1).max(100).default(20).describe('Page size'),
+  offset: queryInteger().min(0).default(0).describe("Index of the page's first item"),
+});

@@ -6,7 +6,7 @@ import type { OperationTree } from '../contract/operation.ts';
 import { openSpans } from '../tracing/open-spans.ts';
 import type { Spans } from '../tracing/spans.ts';
 import { OperationError } from '../contract/errors.ts';
-import { openDashboard } from './dashboard/open-dashboard.ts';
+import { openDashboard } from './dashboard/dashboard-routes.ts';
 import { endOrphans } from './chromium/orphans.ts';
 import type { forwarding } from './machines/control-plane.ts';
 import { systemClock } from './process/clock.ts';
@@ -25,7 +25,6 @@ import {
   storedKey,
 } from './process/start/data-directory.ts';
 import { everyStep, within } from './process/every-step.ts';
-import { refuseWindows } from './process/start/system.ts';
 import { Addresses } from './http/addresses.ts';
 import type { ApiKeyIdentity } from './http/handler.ts';
 import { createApp, type AppOptions, type Callers } from './http/app.ts';
@@ -45,7 +44,7 @@ import { tunnelRoute } from './tunnel/tunnel-sockets.ts';
 import { createPages, hostedLogin, replayView } from './views.ts';
 import { openParts, type Parts } from './parts.ts';
 import type { ServiceOptions } from './service-options.ts';
-import { formerSessionsDirectory, makeSessionsDirectory } from './process/start/sessions-directory.ts';
+import { formerSessionsDirectory, makeSessionsDirectory, refuseWindows } from './process/start/sessions-directory.ts';
 import { removeTree } from './process/trees/remove-tree.ts';
 import { defaultUids, mayChangeUser, SystemUsers } from './process/children/system-users.ts';
 import { ApiKeyStore } from './organization/api-keys.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { contract } from '../../src/contract/contract.ts';
 import { commonErrors, errorStatus, OperationError } from '../../src/contract/errors.ts';
 import { errorsOf, operationsOf, pathParameterNames, type Operation } from '../../src/contract/operation.ts';
-import { pageQuery } from '../../src/contract/pagination.ts';
+import { pageQuery } from '../../src/contract/values.ts';
 import { expect, test } from '../support/worker.ts';
 
 const operations = Array.from(operationsOf(contract));

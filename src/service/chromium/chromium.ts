@@ -5,7 +5,7 @@ import { OperationError } from '../../contract/errors.ts';
 import { startChild } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
-import { killGroup } from '../process/children/process-group.ts';
+import { killGroup } from '../process/children/is-running.ts';
 import { CdpConnection } from './cdp/cdp-connection.ts';
 import { isHeadlessShell, type Environment } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';

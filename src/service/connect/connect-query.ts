@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
-import { queryBoolean, queryInteger } from '../../contract/pagination.ts';
-import { name, tags, tagValue } from '../../contract/values.ts';
+import { name, tags, tagValue, queryBoolean, queryInteger } from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
 

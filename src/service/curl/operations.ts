@@ -5,7 +5,7 @@ import type { Claim } from '../process/waiting-bytes.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
 import { curlOf } from './curl.ts';
-import { refuseOwnPort } from './own-port.ts';
+import { refuseOwnPort } from './net-error.ts';
 
 /** The largest body of an answer, in bytes. The service's memory holds it twice: as received, and as JSON. */
 const largestBody = 10 * 1024 * 1024;

@@ -11,7 +11,7 @@ import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { curlOf } from './curl.ts';
 import { refuseBody } from './operations.ts';
-import { refuseOwnPort } from './own-port.ts';
+import { refuseOwnPort } from './net-error.ts';
 
 /** The largest body of a request, in bytes. It must fit into one CDP message. */
 const largestBody = 10 * 1024 * 1024;

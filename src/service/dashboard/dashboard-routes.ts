@@ -3,45 +3,44 @@ import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono } from 'hono';
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
-import type { Addresses } from '../http/addresses.ts';
 import { answerDocument, type PageContext, type Pages } from '../http/document.ts';
 import { sendEvents } from '../http/answers/event-answer.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import { readJson } from '../http/requests/request.ts';
-import type { ApiKeyStore } from '../organization/api-keys.ts';
 import type { Callers } from '../http/app.ts';
-import type { Clock } from '../process/clock.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { localOnly } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
-import type { Sessions } from '../sessions/sessions.ts';
 import { Assets } from './assets.ts';
-import type { Dashboard } from './dashboard.ts';
+import { Dashboard, type DashboardOptions } from './dashboard.ts';
 import { dashboardDocument } from './dashboard-document.ts';
-import { refuseForeign, type SignIns } from './sign-ins.ts';
-import type { Thumbnails } from './thumbnails.ts';
+import { refuseForeign, SignIns, type SignInsOptions } from './sign-ins.ts';
+import { Thumbnails } from './thumbnails.ts';
 
-export type DashboardRoutesOptions = {
-  dashboard: Dashboard;
-  signIns: SignIns;
-  thumbnails: Thumbnails;
-  sessions: Sessions;
-  apiKeys: ApiKeyStore;
-  callers: Callers;
-  /** Passes a request on to the machine of its session. `undefined` if all sessions run on this machine. */
-  pass:
-    | ((session: Session, exchange: { incoming: IncomingMessage; outgoing: ServerResponse }) => Promise<void>)
-    | undefined;
-  addresses: Addresses;
-  clock: Clock;
-};
+type DashboardRoutesOptions = DashboardOptions &
+  SignInsOptions & {
+    callers: Callers;
+    /** Passes a request on to the machine of its session. `undefined` if all sessions run on this machine. */
+    pass:
+      | ((session: Session, exchange: { incoming: IncomingMessage; outgoing: ServerResponse }) => Promise<void>)
+      | undefined;
+  };
 
 const signIn = z.union([z.strictObject({ api_key: z.string() }), z.strictObject({ link: z.string() })]);
 const longestBody = 4096;
 
-/** Serves the dashboard at `/`, its files, its sign-in, its event stream and its thumbnails. */
-export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
-  const { dashboard, signIns, thumbnails, sessions, apiKeys, callers, pass, addresses, clock } = options;
+/**
+ * Serves the dashboard at `/`, its files, its sign-in, its event stream and its thumbnails. `signedIn` finds the API key of
+ * a request with the dashboard's cookie.
+ */
+export function openDashboard(options: DashboardRoutesOptions): {
+  pages: Pages;
+  signedIn: (incoming: IncomingMessage) => ApiKeyIdentity | undefined;
+} {
+  const { sessions, apiKeys, callers, pass, addresses, clock } = options;
+  const dashboard = new Dashboard(options);
+  const signIns = new SignIns(options);
+  const thumbnails = new Thumbnails(clock);
   const pages: Pages = new Hono();
   const assets = new Assets();
   const keyOf = (context: PageContext) => {
@@ -135,5 +134,5 @@ export function dashboardRoutes(options: DashboardRoutesOptions): Pages {
     if (context.req.header('if-none-match') === tag) return context.body(null, 304, headers);
     return context.body(new Uint8Array(thumbnail.jpeg), 200, { ...headers, 'content-type': 'image/jpeg' });
   });
-  return pages;
+  return { pages, signedIn: (incoming) => signIns.keyOf(incoming) };
 }

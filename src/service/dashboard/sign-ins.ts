@@ -2,12 +2,12 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { parse, serialize } from 'hono/utils/cookie';
 import { OperationError } from '../../contract/errors.ts';
-import type { Table } from '../database/table.ts';
+import { type Table, table } from '../database/table.ts';
 import type { Addresses } from '../http/addresses.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import type { ApiKeyStore } from '../organization/api-keys.ts';
 import type { Clock } from '../process/clock.ts';
-import type { signInsTable } from './sign-ins-table.ts';
+import { text, time } from '../database/columns.ts';
 
 export type SignInsOptions = {
   signIns: Table<typeof signInsTable>;
@@ -140,3 +140,11 @@ function nameOf({ headers }: IncomingMessage): string {
 function hashOf(token: string): string {
   return createHash('sha256').update(token).digest('hex');
 }
+
+/** The people who are signed in to the dashboard. */
+export const signInsTable = table('sign_ins', {
+  /** SHA-256 of the token in the cookie. */
+  hash: text(),
+  apiKeyId: text(),
+  expiresAt: time(),
+});

@@ -1,8 +1,7 @@
 import { createReadStream } from 'node:fs';
 import { extension, type extensions as operations } from '../../contract/extensions.ts';
 import { answerOf } from '../database/answer-of.ts';
-import type { HandlerTree } from '../http/handler.ts';
-import { pageOf } from '../http/list-page.ts';
+import { type HandlerTree, pageOf } from '../http/handler.ts';
 import { fetchFromStore, storeId } from './chrome-store.ts';
 import { type ExtensionStore, extensionsTable } from './extensions.ts';
 import { receiveArchive } from './unpack.ts';

@@ -9,6 +9,7 @@ import type {
   OperationTree,
   PathParameterNames,
   QueryOutput,
+  ListPage,
 } from '../../contract/operation.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 
@@ -123,3 +124,10 @@ type Returned<A> = undefined extends A ? A | void : A | WithStatus<A> | JsonText
 export type HandlerTree<T extends OperationTree> = {
   [K in keyof T]: T[K] extends Operation ? Handler<T[K]> : T[K] extends OperationTree ? HandlerTree<T[K]> : never;
 };
+
+/** Cuts a list page out of a list in memory. */
+export function pageOf<T>(items: T[], { limit, offset }: { limit: number; offset: number }): ListPage<T> {
+  const end = offset + limit;
+  const hasMore = end < items.length;
+  return { items: items.slice(offset, end), hasMore, nextOffset: hasMore ? end : 0 };
+}

@@ -1,7 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { DriverFrames } from './driver-frames.ts';
-import { playwrightHost } from './host-task.ts';
+import { playwrightHost } from './host-messages.ts';
 
 type Created = { method: '__create__'; params: { type: string; guid: string; initializer?: { name?: string } } };
 type Answer = { id: number; result?: unknown; error?: { error?: { message?: string } } };

@@ -5,9 +5,9 @@ import type { Duplex } from 'node:stream';
 import { OperationError } from '../../contract/errors.ts';
 import { startChild, type ChildOptions } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
-import { killGroup } from '../process/children/process-group.ts';
+import { killGroup } from '../process/children/is-running.ts';
 import { Driver, type ClientOptions } from './driver.ts';
-import { playwrightHost, taskDescriptor, type HostTask } from './host-task.ts';
+import { playwrightHost, taskDescriptor, type HostTask } from './host-messages.ts';
 
 /** The files of a host: `host` is the built `host.ts`, `command` is the command line program of `playwright-core`. */
 export type HostProgram = { host: string; command: string };

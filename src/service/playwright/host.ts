@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { sendRequestsThrough } from './host-requests.ts';
-import { taskDescriptor, type HostTask } from './host-task.ts';
+import { taskDescriptor, type HostTask } from './host-messages.ts';
 
 /**
  * The program of a Playwright host: `host.js <command of playwright-core>`. Runs Playwright's driver, the one that

@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
-import { messageForHost } from './host-messages.ts';
-import { playwrightHost } from './host-task.ts';
-
+import { messageForHost, playwrightHost } from './host-messages.ts';
 const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for one side, the service reads nothing from the other one. */
 const highWaterMark = 8 * 1024 * 1024;

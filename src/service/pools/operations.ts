@@ -1,14 +1,12 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
-import { acquire } from './acquire.ts';
-import type { Pools } from './pools.ts';
+import { type Pools, acquire } from './pools.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
-import type { HandlerTree } from '../http/handler.ts';
+import { type HandlerTree, pageOf } from '../http/handler.ts';
 import { browserAnswer, handOver } from '../sessions/browser-answer.ts';
-import { pageOf } from '../http/list-page.ts';
 
 /** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
 export function browserPoolHandlers({

@@ -5,15 +5,17 @@ import { isRunning } from '../process/children/is-running.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { nearestName } from '../process/nearest-name.ts';
-import { ServiceEvents } from '../process/service-events.ts';
+import { ServiceEvents, type AcquireOutcome } from '../process/service-events.ts';
 import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Fill } from './fill.ts';
 import { Pool } from './pool.ts';
-import type { PoolRecord, PoolRecords } from './pools-table.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { MachineCounts } from './wait-reason.ts';
+import { json, optional, text, time } from '../database/columns.ts';
+import { type RowOf, type Table, table } from '../database/table.ts';
+import type { LeaseTerms } from '../sessions/lease.ts';
 
 type PoolsOptions = {
   clock: Clock;
@@ -254,5 +256,37 @@ class SharedSizes {
     for (const other of needs.keys()) if (!isRunning(other)) needs.delete(other);
     const sum = [...needs.values()].reduce((total, need) => total + need, 0);
     return pool.acquiredCount < sum ? sum : pool.acquiredCount + count;
+  }
+}
+
+/** The stored pools of all projects. */
+export const poolsTable = table('pools', {
+  id: text(),
+  projectId: text(),
+  /** The same as in `config`. Unique in the project. */
+  name: optional(text()),
+  config: json<PoolCreate>(),
+  createdAt: time(),
+});
+
+type PoolRecord = RowOf<typeof poolsTable>;
+type PoolRecords = Table<typeof poolsTable>;
+
+/** Leases a browser from a pool like `Pool.acquire`, and emits an event with the outcome and the time that it took. */
+export async function acquire(
+  pool: Pool,
+  asked: LeaseTerms & { timeoutMs: number; signal: AbortSignal },
+  { clock, events }: { clock: Clock; events: ServiceEvents },
+): Promise<Session | undefined> {
+  const askedAt = clock.now();
+  const note = (outcome: AcquireOutcome) =>
+    events.emit('acquired', { pool, outcome, seconds: Math.max(0, clock.now() - askedAt) / 1000 });
+  try {
+    const session = await pool.acquire(asked);
+    note(session ? 'leased' : asked.signal.aborted ? 'left' : 'timeout');
+    return session;
+  } catch (error) {
+    note('failed');
+    throw error;
   }
 }

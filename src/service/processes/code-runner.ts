@@ -6,8 +6,8 @@ import { inspect } from 'node:util';
 import type { BrowserContext, BrowserType, Page } from '@playwright/test';
 import { sendRequestsThrough } from '../playwright/host-requests.ts';
 import { compiledCode } from './compiled-code.ts';
-import type { CodeReport, CodeTask } from './code-task.ts';
-import { channelDescriptor } from './channel-descriptor.ts';
+import type { CodeReport, CodeTask } from './playwright-code.ts';
+import { channelDescriptor } from './child-messages.ts';
 
 /**
  * The program of the process that runs a caller's Playwright code for `browsers.playwright.execute`, under the user of

@@ -8,11 +8,11 @@ import type { InstalledPlaywright } from '../playwright/installed-playwright.ts'
 import type { Clock } from '../process/clock.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
-import { codeReport, type CodeReport, type CodeTask } from './code-task.ts';
 import type { Place, Processes } from './processes.ts';
 import { Program } from './program.ts';
 import { finished } from './running.ts';
 import { directoryIn, environmentIn, home, refuseBeside } from './surroundings.ts';
+import { z } from 'zod';
 
 /** The most console output that is kept, for stdout and stderr each, in bytes. */
 const mostOutput = 1024 * 1024;
@@ -252,3 +252,25 @@ function keptOutput(stream: Program['outputs']['stdout'], keep: (data: Buffer) =
   });
   return { text: () => Buffer.concat(chunks).toString() + (size > mostOutput ? '\n[the rest was dropped]\n' : '') };
 }
+
+/** The line of JSON that the service sends to the process which runs Playwright code. */
+export type CodeTask = {
+  code: string;
+  cdpUrl: string;
+  /** The targets of the session's pages, in the order in which they were opened. */
+  pageTargets: string[];
+  /** The directory of playwright-core. */
+  playwright: string;
+  /** The proxy for requests that the code sends itself. */
+  proxyUrl: string;
+  /** The file of jiti, which transforms TypeScript. */
+  loader?: string;
+};
+
+/** The line of JSON that the process sends back. Always check it: the caller's code runs there and can write any line. */
+const codeReport = z.union([
+  z.strictObject({ result: z.unknown() }),
+  z.strictObject({ failure: z.strictObject({ message: z.string(), stack: z.string() }) }),
+]);
+
+export type CodeReport = z.output<typeof codeReport>;

@@ -6,10 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { startChild } from '../process/children/child.ts';
 import { childrenOf, hasOpen, type Namespaces } from '../process/children/namespaces.ts';
-import { killGroup } from '../process/children/process-group.ts';
+import { killGroup } from '../process/children/is-running.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/children/system-users.ts';
-import { channelDescriptor } from './channel-descriptor.ts';
+import { channelDescriptor } from './child-messages.ts';
 import type { Running, Signal } from './running.ts';
 
 /** How to start a program. */

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import type { IPty, spawn } from '@lydell/node-pty';
-import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './terminal-task.ts';
+import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './child-messages.ts';
 
 /**
  * The program of a terminal's process: `terminal-host.js <file of node-pty>`. Starts one program in a terminal, under the

@@ -7,10 +7,10 @@ import { builtFile } from '../process/children/executables.ts';
 import { startChild } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
-import { killGroup } from '../process/children/process-group.ts';
+import { killGroup } from '../process/children/is-running.ts';
 import type { ProgramOptions } from './program.ts';
 import type { Running, Signal, TerminalSize } from './running.ts';
-import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './terminal-task.ts';
+import { terminalDescriptors, type TerminalMessage, type TerminalReport, type TerminalTask } from './child-messages.ts';
 
 /** How long the process that holds the terminal may take to open it, in ms. Other programs may wait for their turn. */
 const startMs = 10_000;

@@ -3,9 +3,8 @@ import { defaultCheckUrl, type BrowserProxy, type proxies as operations } from '
 import { invalidField, unsupportedFields } from '../../contract/errors.ts';
 import { checkProxy, isPrivateHost } from './proxy-check.ts';
 import type { Clock } from '../process/clock.ts';
-import type { HandlerTree } from '../http/handler.ts';
+import { type HandlerTree, pageOf } from '../http/handler.ts';
 import type { ProxyStore } from './proxies.ts';
-import { pageOf } from '../http/list-page.ts';
 
 /** The handlers of the proxy operations. */
 export function proxyHandlers(store: ProxyStore, clock: Clock): HandlerTree<typeof operations> {

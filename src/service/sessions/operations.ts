@@ -11,11 +11,9 @@ import {
   type Surroundings,
 } from './session-settings.ts';
 import type { Clock } from '../process/clock.ts';
-import type { HandlerTree } from '../http/handler.ts';
+import { type HandlerTree, pageOf } from '../http/handler.ts';
 import { browserAnswer, handOver } from './browser-answer.ts';
 import type { Sessions } from './sessions.ts';
-import { pageOf } from '../http/list-page.ts';
-
 type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
 /**

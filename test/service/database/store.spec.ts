@@ -7,7 +7,7 @@ import type { Clock } from '../../../src/service/process/clock.ts';
 import { ApiKeyStore } from '../../../src/service/organization/api-keys.ts';
 import { closeDatabase, DatabaseInUseError, openDatabase } from '../../../src/service/database/database.ts';
 import { Table } from '../../../src/service/database/table.ts';
-import { poolsTable } from '../../../src/service/pools/pools-table.ts';
+import { poolsTable } from '../../../src/service/pools/pools.ts';
 import { ProfileStore } from '../../../src/service/profiles/profiles.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { openTestDatabase, projectId } from '../../support/runs/project.ts';

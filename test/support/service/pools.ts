@@ -3,12 +3,11 @@ import { browserPools, type BrowserPool } from '../../../src/contract/browser-po
 import { OperationError } from '../../../src/contract/errors.ts';
 import type { LeaseTerms } from '../../../src/service/sessions/lease.ts';
 import type { Pool } from '../../../src/service/pools/pool.ts';
-import { Pools } from '../../../src/service/pools/pools.ts';
+import { Pools, poolsTable } from '../../../src/service/pools/pools.ts';
 import type { Session } from '../../../src/service/sessions/session.ts';
 import { LocalLauncher } from '../../../src/service/sessions/local/local-launcher.ts';
 import { Sessions } from '../../../src/service/sessions/sessions.ts';
 import { Table } from '../../../src/service/database/table.ts';
-import { poolsTable } from '../../../src/service/pools/pools-table.ts';
 import { expectNoProcessWith } from '../processes/processes.ts';
 import { TestClock } from './clock.ts';
 import { noProfiles } from './profiles.ts';

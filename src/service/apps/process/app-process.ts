@@ -4,7 +4,7 @@ import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startChild } from '../../process/children/child.ts';
 import { descendantsOf, type Namespaces } from '../../process/children/namespaces.ts';
-import { killGroup } from '../../process/children/process-group.ts';
+import { killGroup } from '../../process/children/is-running.ts';
 import type { SystemUser } from '../../process/children/system-users.ts';
 import { appReport, type AppReport, type RunnerTask } from './app-report.ts';
 import { LogLines } from './log-lines.ts';

@@ -4,13 +4,14 @@ import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
 import type { AppReport, RunnerTask } from './app-report.ts';
-import { reportDescriptor } from './descriptors.ts';
 import { loadApps } from './load-apps.ts';
 
 /**
  * The entry point of an application's processes. Runs the task that the service sends, reports the result, and ends.
  */
 
+/** The file descriptor by which the service sends the task and reads the report. */
+const reportDescriptor = 3;
 const longestMessage = 2000;
 
 for (const output of [process.stdout, process.stderr]) block(output);

@@ -1,12 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
 import { call } from './api.browser.ts';
-import { hrefOf, usePlace } from './place.browser.ts';
+import { hrefOf, usePlace, type View } from './place.browser.ts';
 import { SignIn } from './sign-in.browser.tsx';
 import { signedOut, useLive, type Connection } from './store.browser.ts';
 import { attempt, Messages } from '../ui/messages.browser.tsx';
 import { Palette } from '../ui/palette.browser.tsx';
 import { ThemeButton, useTheme } from '../ui/theme.browser.tsx';
-import type { View } from './view.browser.ts';
 import { home, views } from '../views/list.browser.ts';
 
 const isMac = /Mac|iPhone|iPad/.test(navigator.userAgent);

@@ -1,4 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
+import type { ComponentType } from 'preact';
+import type { DashboardState, HistorySample } from '../../../contract/dashboard-events.ts';
 
 /** The view and its parameters, such as a filter. The URL's hash has them: `#leases?q=login`. */
 export type Place = { view: string; params: Readonly<Record<string, string>> };
@@ -39,3 +41,17 @@ function read(): Place {
   const [view = '', query = ''] = location.hash.slice(1).split('?', 2);
   return { view, params: Object.fromEntries(new URLSearchParams(query)) };
 }
+
+export type ViewProps = { state: DashboardState; history: HistorySample[]; params: Place['params'] };
+
+/** A view of the dashboard. */
+export type View = {
+  /** The name in the URL. */
+  id: string;
+  title: string;
+  /** Whether the parameter `q` filters the view. The search palette offers such views. */
+  isSearchable?: boolean;
+  /** Whether only an organization key may open it. */
+  isForOrganization?: boolean;
+  component: ComponentType<ViewProps>;
+};

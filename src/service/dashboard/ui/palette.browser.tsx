@@ -1,7 +1,6 @@
 import { useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks';
 import type { DashboardState } from '../../../contract/dashboard-events.ts';
-import { hrefOf } from '../app/place.browser.ts';
-import type { View } from '../app/view.browser.ts';
+import { hrefOf, type View } from '../app/place.browser.ts';
 import { machineName, matches, search } from './format.browser.ts';
 import { leasesOf, namesOf } from './leases.browser.ts';
 

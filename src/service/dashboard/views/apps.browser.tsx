@@ -1,7 +1,7 @@
 import type { AppVersion } from '../../../contract/apps.ts';
 import type { Deployment } from '../../../contract/deployments.ts';
 import type { Invocation } from '../../../contract/invocations.ts';
-import { hrefOf } from '../app/place.browser.ts';
+import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import {
   numberColumn,
   stateColumn,
@@ -14,7 +14,6 @@ import { duration } from '../ui/format.browser.ts';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Tabs } from '../ui/toolbar.browser.tsx';
-import type { View, ViewProps } from '../app/view.browser.ts';
 import { AppLog } from './app-log.browser.tsx';
 
 /** The view of deployed apps: their versions, deployments, invocations and logs. */

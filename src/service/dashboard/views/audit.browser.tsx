@@ -1,13 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import type { AuditLog } from '../../../contract/audit-logs.ts';
-import { go, setParams } from '../app/place.browser.ts';
+import { go, setParams, type View, type ViewProps } from '../app/place.browser.ts';
 import { serviceNow } from '../app/store.browser.ts';
 import { numberColumn, stateColumn, textColumn, type BadgeProps } from '../ui/columns.browser.tsx';
 import { ListView, Paging, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Choice } from '../ui/toolbar.browser.tsx';
-import type { View, ViewProps } from '../app/view.browser.ts';
-
 /** The view of audit records: the requests that the service answered. */
 export const audit: View = {
   id: 'audit',

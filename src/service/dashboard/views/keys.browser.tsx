@@ -6,7 +6,7 @@ import { Confirmation } from '../ui/dialog.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import type { View, ViewProps } from '../app/place.browser.ts';
 import { NewKey, Rotation, Secret } from './key-dialogs.browser.tsx';
 
 /** The view of API keys: create, rotate and delete them. */

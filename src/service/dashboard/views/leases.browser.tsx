@@ -1,6 +1,5 @@
 import type { DashboardState } from '../../../contract/dashboard-events.ts';
-import { setParams } from '../app/place.browser.ts';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import { setParams, type View, type ViewProps } from '../app/place.browser.ts';
 import { Age } from '../ui/time.browser.tsx';
 import { stateColumn, textColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { Choice, Filter } from '../ui/toolbar.browser.tsx';

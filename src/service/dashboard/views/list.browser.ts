@@ -1,4 +1,4 @@
-import type { View } from '../app/view.browser.ts';
+import type { View } from '../app/place.browser.ts';
 import { apps } from './apps.browser.tsx';
 import { audit } from './audit.browser.tsx';
 import { keys } from './keys.browser.tsx';

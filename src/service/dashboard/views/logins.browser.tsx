@@ -8,7 +8,7 @@ import { tellError } from '../ui/messages.browser.tsx';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { Moment } from '../ui/time.browser.tsx';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import type { View, ViewProps } from '../app/place.browser.ts';
 
 /** The view of auth connections: each keeps a profile logged in to a site. */
 export const logins: View = { id: 'logins', title: 'Logins', isSearchable: true, component: Logins };

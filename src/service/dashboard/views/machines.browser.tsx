@@ -1,8 +1,6 @@
 import type { MachineState } from '../../../contract/dashboard-events.ts';
-import { hrefOf } from '../app/place.browser.ts';
-import type { View, ViewProps } from '../app/view.browser.ts';
-import { Bar } from '../ui/bar.browser.tsx';
-import { numberColumn, stateColumn, type BadgeProps } from '../ui/columns.browser.tsx';
+import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
+import { numberColumn, stateColumn, type BadgeProps, Bar } from '../ui/columns.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { Table, type Column } from '../ui/table.browser.tsx';
 

@@ -1,6 +1,5 @@
-import type { View, ViewProps } from '../app/view.browser.ts';
 import type { Counts, PoolState } from '../../../contract/dashboard-events.ts';
-import { hrefOf } from '../app/place.browser.ts';
+import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import { Age } from '../ui/time.browser.tsx';
 import { Chart } from '../ui/chart.browser.tsx';
 import { useColours } from '../ui/theme.browser.tsx';

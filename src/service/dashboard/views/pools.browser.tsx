@@ -1,10 +1,9 @@
 import { useState } from 'preact/hooks';
 import { call } from '../app/api.browser.ts';
 import type { DashboardState, PoolState } from '../../../contract/dashboard-events.ts';
-import { hrefOf } from '../app/place.browser.ts';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import { Age } from '../ui/time.browser.tsx';
-import { Bar } from '../ui/bar.browser.tsx';
+import { Bar } from '../ui/columns.browser.tsx';
 import { Buttons, Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { Filter } from '../ui/toolbar.browser.tsx';
 import { counted, matches } from '../ui/format.browser.ts';

@@ -7,7 +7,7 @@ import { attempt } from '../ui/messages.browser.tsx';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
 import { bytes } from '../ui/format.browser.ts';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import type { View, ViewProps } from '../app/place.browser.ts';
 
 /** The view of stored profiles: download and delete them. */
 export const profiles: View = { id: 'profiles', title: 'Profiles', isSearchable: true, component: Profiles };

@@ -3,7 +3,7 @@ import { numberColumn, stateColumn, timeColumn, titleColumn, type BadgeProps } f
 import { duration } from '../ui/format.browser.ts';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import type { View, ViewProps } from '../app/place.browser.ts';
 
 /** The view of recorded replays, with links to their player. */
 export const replays: View = { id: 'replays', title: 'Replays', isSearchable: true, component: Replays };

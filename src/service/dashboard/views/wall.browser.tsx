@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { hrefOf } from '../app/place.browser.ts';
-import type { View, ViewProps } from '../app/view.browser.ts';
+import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import { Age } from '../ui/time.browser.tsx';
 import { Filter } from '../ui/toolbar.browser.tsx';
 import { counted, machineName, matches } from '../ui/format.browser.ts';

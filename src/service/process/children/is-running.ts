@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { errorCode } from '../system-error.ts';
+import { spawn, type ChildProcess } from 'node:child_process';
 
 /** Whether a process has this id and hasn't ended. */
 export function isRunning(pid: number): boolean {
@@ -23,5 +24,19 @@ function isZombie(pid: number): boolean {
   } catch {
     // There is no /proc: other systems than Linux always have an init process.
     return false;
+  }
+}
+
+/** Kills a process that was started with `detached`, and all processes of its group. */
+export function killGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  if (process.platform === 'win32') {
+    spawn('taskkill', ['/pid', String(child.pid), '/T', '/F'], { stdio: 'ignore' }).on('error', () => child.kill());
+    return;
+  }
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // The group has ended.
   }
 }

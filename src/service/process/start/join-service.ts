@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { cannotBeWritten, makeDataDirectory, readServiceRecord, type ServiceRecord } from './data-directory.ts';
-import { refuseWindows } from './system.ts';
+import { refuseWindows } from './sessions-directory.ts';
 import { isRunning } from '../children/is-running.ts';
 import { errorCode } from '../system-error.ts';
 import { childNodeOptions } from '../children/passed-on.ts';

@@ -1,6 +1,9 @@
 import type { SystemUser } from '../process/children/system-users.ts';
 import type { Signal, TerminalSize } from './running.ts';
 
+/** The file descriptor of a program's channel to the service. A separate file, so that the program loads nothing else. */
+export const channelDescriptor = 3;
+
 /**
  * The file descriptors by which a terminal's process sends reports and output to the service. A separate file, so that
  * the process loads nothing else.
