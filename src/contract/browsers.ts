@@ -131,7 +131,7 @@ export const browser = z.looseObject({
     .optional()
     .describe("URL of the machine with the browser; only on a control plane (this service's own field)"),
   end_reason: z
-    .enum(['idle_timeout', 'browser_ended', 'machine_lost'])
+    .enum(['idle_timeout', 'browser_ended', 'machine_lost', 'client_left'])
     .optional()
     .describe("Why the session ended, if no caller ended it (this service's own field)"),
   usage: z.looseObject({ uptime_ms: z.int() }).optional(),
@@ -238,6 +238,26 @@ export const browsers = {
         })
         .prefault({}),
       responses: { 200: json(browser) },
+      repeatable: true,
+    },
+  ),
+  awaitClient: operation(
+    'POST /browsers/{id}/await_client',
+    "End the session when the client leaves that a control plane redirects here, or if it doesn't come within 15 s (this service's own operation)",
+    {
+      body: z.strictObject({
+        attachments: z
+          .array(
+            z
+              .string()
+              .max(4096)
+              .regex(/^[ -~]*$/, 'must be printable ASCII'),
+          )
+          .max(4)
+          .default([])
+          .describe('Values of headers x-playwright-attachment for this client'),
+      }),
+      responses: { 204: empty },
       repeatable: true,
     },
   ),

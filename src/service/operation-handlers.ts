@@ -43,6 +43,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
   return {
     browsers: {
       ...browserHandlers(parts, (id, projectId) => apps.invocations.refuseEnded(id, projectId)),
+      awaitClient: parts.awaitedClients.await,
       logs: logHandlers(sessions),
       telemetry: telemetryHandlers(parts),
       curl: curlHandler(sessions, parts.ownPort),

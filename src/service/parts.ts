@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { OperationError } from '../contract/errors.ts';
 import { Apps } from './apps/apps.ts';
+import { AwaitedClients } from './connect/awaited-clients.ts';
 import { AuthConnections } from './logins/connections.ts';
 import { Vaults } from './credentials/vault.ts';
 import type { ChromiumSettings } from './chromium/chromium.ts';
@@ -241,6 +242,7 @@ export async function openParts(options: PartOptions) {
     apiKeys,
     apps,
     auditLogs,
+    awaitedClients: new AwaitedClients({ sessions, clock }),
     clock,
     connectionRecords,
     connections,

@@ -30,6 +30,7 @@ import type { ApiKeyIdentity } from './http/handler.ts';
 import { createApp, type AppOptions, type Callers } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
 import { local, localOnly } from './sessions/in-session.ts';
+import type { ConnectOptions } from './connect/connect-path.ts';
 import { connectPaths } from './connect/connect-paths.ts';
 import { connectViews } from './connect/connect-views.ts';
 import { cdpRoute } from './sessions/cdp/cdp-proxy.ts';
@@ -244,7 +245,8 @@ async function serve(
     '/browser/tunnel': tunnelRoute({ find: localByToken, clock, bytes: tunnelBytes }),
     '/browser/live/socket': liveViewRoute({ find: (token) => localOnly(liveView(token)), view: liveSession, clock }),
   };
-  const connect = { ...parts, callers, addresses, auditor, isEmbedded: shared !== undefined };
+  const redirect: ConnectOptions['redirect'] = (...to) => forwarding?.redirect(...to);
+  const connect = { ...parts, callers, addresses, auditor, redirect, isEmbedded: shared !== undefined };
   const routes = new SocketRoutes({ ...sockets, ...connectPaths(sockets, connect) });
   const server = await listen({
     fetch: app.fetch,

@@ -8,8 +8,8 @@ import type { Session } from '../sessions/session.ts';
 type Recorded = { title: string | undefined; origin: string; apiKeyId: string; clock: Clock };
 
 /**
- * Records a lease from now to its end. Returns the line of an answer's head from which Playwright Test attaches a link to
- * the replay to its tests. If the recording can't start, the attachment has the reason: that fails no test.
+ * Records a lease from now to its end. Returns the value of the header from which Playwright Test attaches a link to the
+ * replay to its tests. If the recording can't start, the attachment has the reason: that fails no test.
  */
 export async function attachedReplay(session: Session, replays: Replays, recorded: Recorded): Promise<string> {
   const { title, ...link } = recorded;
@@ -22,5 +22,5 @@ export async function attachedReplay(session: Session, replays: Replays, recorde
     },
   );
   // Playwright cuts the value at `=`. A header has no other characters than these.
-  return `x-playwright-attachment: replay=${value.replaceAll(/[^ -<>-~]/g, ' ')}`;
+  return `replay=${value.replaceAll(/[^ -<>-~]/g, ' ')}`;
 }

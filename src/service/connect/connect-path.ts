@@ -19,11 +19,12 @@ import type { ServiceEvents } from '../process/service-events.ts';
 import type { ProfileStore } from '../profiles/profiles.ts';
 import type { Replays } from '../replays/replays.ts';
 import type { Surroundings } from '../sessions/session-settings.ts';
+import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
-import { readConnectQuery, tagsOf } from './connect-query.ts';
-import { Exchange } from './exchange.ts';
+import { readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
+import { attachmentLines, Exchange } from './exchange.ts';
 import { readLaunchOptions } from './launch-header.ts';
 import { endWith } from './lease-end.ts';
 
@@ -37,6 +38,12 @@ export type ConnectOptions = {
   /** Whether the service creates the pool named `default` when it is first needed. */
   isEmbedded: boolean;
   addresses: Addresses;
+  /** Lets a machine serve the client and end the lease. Returns its URL, or `undefined` to serve the client here. */
+  redirect: (
+    session: Session,
+    path: '/cdp' | '/playwright',
+    attachments: string[],
+  ) => Promise<string | undefined> | undefined;
   auditor: { begin(request: IncomingMessage): (answered: Answered) => void };
   clock: Clock;
   events: ServiceEvents;
@@ -56,14 +63,14 @@ const retryAfterSeconds = 5;
 /** Leases a browser for each WebSocket at one path, and gives it back when the WebSocket closes. */
 export class ConnectPath implements SocketPath {
   readonly #options: ConnectOptions;
-  readonly #path: string;
+  readonly #path: '/cdp' | '/playwright';
   readonly #relay: Relay;
   readonly #versionProblem: (userAgent: string | undefined) => string | undefined;
   readonly #sockets = new Set<Duplex>();
 
   /** `versionProblem` returns the reason why no browser can serve a client. */
   constructor(
-    path: string,
+    path: '/cdp' | '/playwright',
     options: ConnectOptions & {
       relay: Relay;
       versionProblem?: (userAgent: string | undefined) => string | undefined;
@@ -130,7 +137,9 @@ export class ConnectPath implements SocketPath {
     const { lease } = session;
     const noted = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
     log('lease_started', { ...noted, waited_ms: clock.now() - askedAt });
+    let isRedirected = false;
     endWith(socket, session, () => {
+      if (isRedirected) return;
       pool.release(session.id, query.release === 'reuse');
       log('lease_ended', noted);
     });
@@ -147,10 +156,17 @@ export class ConnectPath implements SocketPath {
         : [];
     // The key may have been deleted while its client waited.
     this.#identify(token, exchange);
+    const attachments = [attachedLiveView(session, link), ...replay];
+    const url = endsAnywhere(request, query) && (await this.#options.redirect(session, this.#path, attachments));
+    if (url) {
+      lease.signal.throwIfAborted();
+      isRedirected = true;
+      return exchange.redirect(url);
+    }
     // The parameters of the query are meant for the lease. Those of the session's WebSocket have other meanings.
     this.#relay.join(lease.token, { ...asked, search: new URLSearchParams() }, () => {
       exchange.accepted();
-      return [attachedLiveView(session, link), ...replay];
+      return attachmentLines(attachments);
     });
   }
 
@@ -200,6 +216,12 @@ export class ConnectPath implements SocketPath {
     const { addresses, clock } = this.#options;
     return { origin: addresses.originOf(request), apiKeyId: caller.apiKey.id, clock };
   }
+}
+
+/** Whether the client follows redirects, and its machine alone can end its lease. Puppeteer and other CDP clients don't follow. */
+function endsAnywhere({ headers }: IncomingMessage, { release, replay, save_changes: isSaved }: ConnectQuery): boolean {
+  const follows = headers['user-agent']?.startsWith('Playwright/') ?? false;
+  return follows && release === 'recycle' && replay === 'off' && !isSaved;
 }
 
 function refuseOtherEngine({ headers }: IncomingMessage): void {

@@ -1,5 +1,6 @@
 import type { SocketPath } from '../http/socket-route.ts';
 import { versionProblem } from '../playwright/playwright-endpoint.ts';
+import type { AwaitedClients } from './awaited-clients.ts';
 import { ConnectPath, type ConnectOptions, type Relay } from './connect-path.ts';
 
 type Offer = {
@@ -7,12 +8,13 @@ type Offer = {
   playwrightEndpoint: { installed: readonly { version: string }[] };
   /** Set if the browsers run on other machines. */
   machines?: object | undefined;
+  awaitedClients: AwaitedClients;
 };
 
-/** The paths where clients lease a browser by connecting, on the WebSockets of sessions in `sockets`. */
+/** The paths where clients lease a browser by connecting, or come to after that, on the WebSockets of sessions in `sockets`. */
 export function connectPaths(
-  sockets: { '/browser/cdp': Relay; '/browser/playwright': Relay },
-  { playwrightEndpoint, machines, ...options }: ConnectOptions & Offer,
+  sockets: { '/browser/cdp': SocketPath & Relay; '/browser/playwright': SocketPath & Relay },
+  { playwrightEndpoint, machines, awaitedClients, ...options }: ConnectOptions & Offer,
 ): { [path: string]: SocketPath } {
   /** A control plane knows the versions of its machines from their sessions. Before the first one, the machine decides. */
   const problem = (userAgent: string | undefined) => {
@@ -32,5 +34,7 @@ export function connectPaths(
       versionProblem: problem,
     }),
     '/cdp': new ConnectPath('/cdp', { ...options, relay: sockets['/browser/cdp'] }),
+    '/browser/cdp': awaitedClients.path(sockets['/browser/cdp']),
+    '/browser/playwright': awaitedClients.path(sockets['/browser/playwright']),
   };
 }

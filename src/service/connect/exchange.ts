@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Answered } from '../audit/auditor.ts';
@@ -38,9 +39,21 @@ export class Exchange {
     this.#record(101);
   }
 
+  redirect(url: string): void {
+    this.#record(307);
+    this.#socket.end(
+      `HTTP/1.1 307 ${STATUS_CODES[307]}\r\nConnection: close\r\nLocation: ${url}\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n`,
+    );
+  }
+
   refuse(status: number, code: string, message: string, headers: Record<string, string> = {}): void {
     refuse(this.#socket, status, code, message, { requestId: this.#requestId, headers });
   }
+}
+
+/** The lines of an answer's head from which Playwright Test attaches these values to its tests. */
+export function attachmentLines(values: string[]): string[] {
+  return values.map((value) => `x-playwright-attachment: ${value}`);
 }
 
 /** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */

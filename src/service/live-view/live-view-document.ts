@@ -15,10 +15,10 @@ export function openShortLink(context: Context): Response {
   return context.redirect(`../live?jwt=${encodeURIComponent(context.req.param('token') ?? '')}`);
 }
 
-/** The line of an answer's head from which Playwright Test attaches a link to the live view to its tests. */
+/** The value of the header from which Playwright Test attaches a link to the live view to its tests. */
 export function attachedLiveView(session: Session, link: { origin: string; apiKeyId: string; clock: Clock }): string {
   const url = new URL(liveViewUrl(session, { ...link, isReadOnly: true }));
-  return `x-playwright-attachment: live view=${url.origin}${url.pathname}/${url.searchParams.get('jwt')}`;
+  return `live view=${url.origin}${url.pathname}/${url.searchParams.get('jwt')}`;
 }
 
 /** Serves the HTML page of a live view (`browser_live_view_url`). */

@@ -22,6 +22,7 @@ import { MachineSession } from './machine-session.ts';
 import type { StoredArchives } from './launch.ts';
 import type { Overflow } from './machine.ts';
 import { Machines } from './machines.ts';
+import { redirect } from './redirect.ts';
 import { MachineSessionRecords } from './sessions-table.ts';
 
 /** How a control plane finds its machines and logs in to them. */
@@ -106,6 +107,7 @@ export function forwarding({ sessions, ...sockets }: { sessions: Sessions } & Fo
         throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
       await forwardRequest(session, exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
     },
+    redirect,
     /** Passes on a request of the dashboard that reads a session. */
     read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),
   };

@@ -217,7 +217,11 @@ export class Machine implements Host {
         { include_deleted: true },
         { timeout: answerMs, maxRetries: 0 },
       );
-      if (browser.deleted_at !== undefined) void session.endedOnMachine(browser);
+      if (browser.deleted_at === undefined || !session.alive) return;
+      const { pool } = session.lease;
+      if (browser.end_reason === 'client_left')
+        this.#options.log('lease_ended', { session: session.id, pool: pool?.name ?? pool?.id });
+      void session.endedOnMachine(browser);
     } catch (error) {
       if (!isMissing(error)) throw error;
       session.lose();

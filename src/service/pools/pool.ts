@@ -342,8 +342,10 @@ export class Pool {
     this.#surroundings.fill.next();
   }
 
-  #endOf(session: Session): LeaseEnd {
-    if (session.endReason || !this.#closed) return session.endReason ?? 'deleted';
+  #endOf({ endReason }: Session): LeaseEnd {
+    // As if this service had given the browser back.
+    if (endReason === 'client_left') return 'recycled';
+    if (endReason || !this.#closed) return endReason ?? 'deleted';
     return this.#closed.code === 'not_found' ? 'pool_deleted' : 'shutdown';
   }
 

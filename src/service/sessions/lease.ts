@@ -3,6 +3,9 @@ import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import { newToken } from '../process/id.ts';
 import type { Launch } from './launch.ts';
 
+/** The parameter in the URL of a client that a control plane redirects to the machine. */
+export const endsLease = 'ends_lease';
+
 /** How many earlier tags a lease keeps. */
 const mostPastTags = 100;
 
