@@ -4,6 +4,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { CommandError } from './command-error.ts';
+import { endOf, ifKilled } from './if-killed.ts';
 
 /** How a command ended: with an exit code, or by a signal. */
 export type CommandEnd = { code: number | null; signal: NodeJS.Signals | null };
@@ -13,7 +14,7 @@ const passedOn = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
 const cannotRun = 126;
 const notFound = 127;
 
-/** Runs a command with the streams of this process, and passes signals on to it. */
+/** Runs a command with the streams of this process, and passes signals on to it. The command ends if this process is killed. */
 export async function runWithOurStreams(words: readonly string[], env: NodeJS.ProcessEnv): Promise<CommandEnd> {
   const [file = '', ...args] = words;
   const isWindows = process.platform === 'win32';
@@ -26,12 +27,14 @@ export async function runWithOurStreams(words: readonly string[], env: NodeJS.Pr
   const child = isWindows
     ? spawn(words.map(quoted).join(' '), { stdio: 'inherit', env, shell: true })
     : spawn(file, args, { stdio: 'inherit', env });
+  const unguard = child.pid === undefined ? () => {} : ifKilled(endOf(child.pid));
   try {
     const [code, signal] = (await once(child, 'exit')) as [CommandEnd['code'], CommandEnd['signal']];
     return { code, signal };
   } catch (error) {
     throw startError(file, error as NodeJS.ErrnoException, env['PATH'] ?? '');
   } finally {
+    unguard();
     for (const signal of passedOn) process.off(signal, pass);
   }
 }

@@ -10,6 +10,7 @@ import { CommandError } from './command-error.ts';
 import { connectURL } from './url.ts';
 import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
 import { exitLike, runWithOurStreams } from './inherited-command.ts';
+import { ifKilled } from './if-killed.ts';
 import { interruptible } from './interruption.ts';
 import { poolOption, serviceAndPool } from './leased-pool.ts';
 import { all, examples } from './service-command.ts';
@@ -59,13 +60,22 @@ export function attachCommand(env: NodeJS.ProcessEnv): Command {
       const program = await programWith('cli');
       const { url, variables, run } = await leaseFor(options, env);
       const session = options.session === undefined ? [] : [`--session=${options.session}`];
-      const attached = await runWithOurStreams([...program, 'attach', `--cdp=${url}`, ...session, ...words], variables);
-      if (attached.code !== 0) return exitLike(attached);
-      console.log('Press Ctrl+C to detach, which gives the browser back.');
+      const detach = [...program, 'detach', ...session];
+      const unguard = ifKilled(detach, variables);
       try {
-        await interruptible((signal) => leaseEnded(run, { options, env, signal }));
+        const attached = await runWithOurStreams(
+          [...program, 'attach', `--cdp=${url}`, ...session, ...words],
+          variables,
+        );
+        if (attached.code !== 0) return exitLike(attached);
+        console.log('Press Ctrl+C to detach, which gives the browser back.');
+        try {
+          await interruptible((signal) => leaseEnded(run, { options, env, signal }));
+        } finally {
+          await runWithOurStreams(detach, variables);
+        }
       } finally {
-        await runWithOurStreams([...program, 'detach', ...session], variables);
+        unguard();
       }
     });
 }

@@ -79,7 +79,7 @@ test("mcp starts Playwright's server, whose tools act in a leased browser", asyn
   await expect.poll(leases).toBe(0);
 });
 
-for (const end of ['attach is interrupted', 'its session is closed @long'])
+for (const end of ['attach is interrupted', 'attach is killed', 'its session is closed @long'])
   test(`attach attaches Playwright's command line until ${end}`, async ({ shortEnv: env, service }) => {
     await service.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
     await mkdir(outputPath(), { recursive: true });
@@ -96,10 +96,12 @@ for (const end of ['attach is interrupted', 'its session is closed @long'])
     expect(await leases()).toBe(1);
     expect(await cli('goto', 'data:text/html,<title>Shop</title>')).toContain('Page Title: Shop');
     const isInterrupted = end === 'attach is interrupted';
+    const isKilled = end === 'attach is killed';
     if (isInterrupted) attached.child.kill('SIGINT');
+    else if (isKilled) attached.child.kill('SIGKILL');
     else await cli('close');
-    expect((await attached.exited).code, attached.output).toBe(isInterrupted ? 130 : 0);
-    await expect.poll(leases).toBe(0);
+    expect((await attached.exited).code, attached.output).toBe(isKilled ? null : isInterrupted ? 130 : 0);
+    await expect.poll(leases, { timeout: 30_000 }).toBe(0);
   });
 
 test('mcp and attach say that the installed Playwright is too old or missing', async ({ cliProcess }) => {

@@ -1,4 +1,5 @@
 import { mkdir } from 'node:fs/promises';
+import { isRunning } from '../../../src/service/process/children/is-running.ts';
 import type { Ended } from '../../support/processes/command.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
@@ -103,6 +104,17 @@ test('run passes signals on, and ends by the signal that ended the command', asy
     killed.child.kill(signal);
     expect(await killed.exited).toEqual({ code: null, signal });
   }
+});
+
+test('a command and its processes end if run is killed', async ({ env, service }) => {
+  test.skip(process.platform === 'win32', 'Windows tells nobody that a process was killed');
+  await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+  await mkdir(outputPath(), { recursive: true });
+  const script = `sleep 600 & trap '' TERM; echo $$ $!; while :; do sleep 1; done`;
+  await using run = new CliProcess(['run', '--', 'sh', '-c', script], { cwd: outputPath(), env });
+  const pids = (await run.firstLine()).split(' ').map(Number);
+  run.child.kill('SIGKILL');
+  await expect.poll(() => pids.filter(isRunning), { timeout: 20_000 }).toEqual([]);
 });
 
 test('run and url report mistakes before anything runs', async ({ cli, service }) => {
