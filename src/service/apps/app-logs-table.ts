@@ -8,6 +8,9 @@ export const appLogsTable = table('app_logs', {
   deploymentId: text(),
   invocationId: optional(text()),
   message: text(),
+}).with({
+  once: `CREATE INDEX app_logs_of_deployment ON app_logs (deployment_id, at);
+    CREATE INDEX app_logs_of_invocation ON app_logs (invocation_id, at) WHERE invocation_id IS NOT NULL`,
 });
 
 /** The writer of a line: a deployment, or one of its invocations. */

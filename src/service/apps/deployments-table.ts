@@ -23,7 +23,7 @@ export const deploymentsTable = table('deployments', {
   createdBy: text(),
   createdAt: time(),
   updatedAt: time(),
-});
+}).with({ once: 'CREATE INDEX deployments_of_project ON deployments (project_id, status)' });
 
 export type DeploymentRecord = RowOf<typeof deploymentsTable>;
 
@@ -39,6 +39,11 @@ export const appVersionsView = table('app_versions', {
   actions: json<string[]>(),
   envVars: json<Record<string, string>>(),
   createdAt: time(),
+}).with({
+  view: `SELECT deployments.id || iif(app.key = 0, '', '-' || (app.key + 1)) AS id, deployments.id AS deployment_id,
+      project_id, status, json_extract(app.value, '$.name') AS app_name, version,
+      json_extract(app.value, '$.actions') AS actions, env_vars, created_at
+    FROM deployments, json_each(deployments.apps) AS app`,
 });
 
 export type AppVersionRecord = RowOf<typeof appVersionsView>;

@@ -107,6 +107,6 @@ export const invocationsTable = table('invocations', {
   /** The time of creation, until the action starts. */
   startedAt: time(),
   finishedAt: optional(time()),
-});
+}).with({ once: 'CREATE INDEX invocations_of_project ON invocations (project_id, created_at)' });
 
 export type InvocationRecord = RowOf<typeof invocationsTable>;

@@ -13,13 +13,15 @@ export const credentialsTable = table('credentials', {
   sso_provider: optional(text()),
   created_at: time(),
   updated_at: time(),
-});
+}).with({ rules: ['UNIQUE (project_id, name)'] });
 
 /** The values of credentials, by field name. */
 export const credentialValuesTable = table('credential_values', {
   credential_id: text(),
   name: text(),
   value: sealed(({ credential_id, name }) => `credential ${credential_id} value ${name}`),
+}).with({
+  rules: ['PRIMARY KEY (credential_id, name)', 'FOREIGN KEY (credential_id) REFERENCES credentials ON DELETE CASCADE'],
 });
 
 /** The providers (vaults) that hold credentials outside of the service. */
@@ -37,4 +39,4 @@ export const credentialProvidersTable = table('credential_providers', {
   project_ids: optional(json<string[]>()),
   created_at: time(),
   updated_at: time(),
-});
+}).with({ rules: ['UNIQUE (name)'] });

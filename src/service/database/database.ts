@@ -4,10 +4,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import Libsql from 'libsql';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
-import { firstVersion, migrations } from './migrations.ts';
 
 export type Database = Libsql.Database;
 export type Statement = Libsql.Statement;
+
+/** The version of the tables. The smaller numbers were used before the first release. */
+const schemaVersion = 14;
 
 /** Another service has the database open, in another process or in this one. */
 export class DatabaseInUseError extends Error {
@@ -15,7 +17,7 @@ export class DatabaseInUseError extends Error {
 }
 
 /**
- * Opens a service's database and migrates it to the newest version. Without a file it is in memory. The file stays
+ * Opens a service's database, whose tables `Table` makes. Without a file it is in memory. The file stays
  * locked until the database is closed or the process ends. Throws `DatabaseInUseError` if another service has it open.
  */
 export async function openDatabase(file?: string): Promise<Database> {
@@ -31,7 +33,7 @@ export async function openDatabase(file?: string): Promise<Database> {
       database.pragma('synchronous = NORMAL');
       database.pragma('foreign_keys = ON');
       database.exec('BEGIN EXCLUSIVE; COMMIT');
-      migrate(database, file);
+      checkVersion(database, file);
       return database;
     } catch (error) {
       closeDatabase(database);
@@ -94,23 +96,17 @@ export function inTransaction<T>(database: Database, work: () => T): T {
   }
 }
 
-function migrate(database: Database, file: string | undefined): void {
+function checkVersion(database: Database, file: string | undefined): void {
   const [{ user_version: version }] = database.pragma('user_version') as [{ user_version: number }];
-  const newest = firstVersion + migrations.length - 1;
-  if (version > newest) {
+  if (version > schemaVersion) {
     throw new Error(
-      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${newest}: use a newer release, or another data directory`,
+      `the database ${file} has version ${version}, and this release of playwright-pool knows versions up to ${schemaVersion}: use a newer release, or another data directory`,
     );
   }
-  if (version > 0 && version < firstVersion) {
+  if (version > 0 && version < schemaVersion) {
     throw new Error(
       `the database ${file} has version ${version}, of a playwright-pool before its first release: use another data directory`,
     );
   }
-  for (let next = version === 0 ? 0 : version - firstVersion + 1; next < migrations.length; next += 1) {
-    inTransaction(database, () => {
-      database.exec(migrations[next]!);
-      database.exec(`PRAGMA user_version = ${firstVersion + next}`);
-    });
-  }
+  if (version === 0) database.pragma(`user_version = ${schemaVersion}`);
 }

@@ -1,17 +1,25 @@
 import type { ListPage } from '../../contract/operation.ts';
 import type { Column, Columns, OptionalColumn, Stored, Values } from './columns.ts';
-import type { Database, Statement } from './database.ts';
+import { inTransaction, type Database, type Statement } from './database.ts';
 import type { Secrets } from './secrets.ts';
 
-/** The name and the columns of a table. A key in camelCase is a column in snake_case. */
-export type TableDescription<C extends Columns = Columns> = { readonly name: string; readonly columns: C };
+/** The SQL of a table beyond its columns. */
+type TableSQL = {
+  /** Computed columns and constraints. Without a primary key among them, the first column is it, unless that column is optional. */
+  readonly rules?: readonly string[];
+  /** Statements that run once, when the table is new: indexes and first rows. */
+  readonly once?: string;
+  /** The query of a view. */
+  readonly view?: string;
+};
 
-/**
- * Describes a table. `Table` adds a new optional column to older databases. Migrations make tables, required columns
- * and indexes.
- */
-export function table<C extends Columns>(name: string, columns: C): TableDescription<C> {
-  return { name, columns };
+/** The name and the columns of a table. A key in camelCase is a column in snake_case. */
+export type TableDescription<C extends Columns = Columns> = { readonly name: string; readonly columns: C } & TableSQL;
+
+/** Describes a table. `Table` makes it in a new database, and adds new optional columns to the table of an older one. */
+export function table<C extends Columns>(name: string, columns: C) {
+  const described: TableDescription<C> = { name, columns };
+  return { ...described, with: (sql: TableSQL): TableDescription<C> => ({ ...described, ...sql }) };
 }
 
 /** The row of a described table. */
@@ -54,13 +62,14 @@ export class Table<D extends TableDescription, C extends Columns = D['columns']>
   /** Preparing a statement takes longer than running it, and a table has few different ones. */
   readonly #statements = new Map<string, Statement>();
 
-  constructor(database: Database, { name, columns }: D, secrets?: Secrets) {
+  constructor(database: Database, description: D, secrets?: Secrets) {
+    const { name, columns } = description;
     this.#database = database;
     this.#secrets = secrets;
     this.#name = name;
     this.#columns = new Map(Object.entries(columns).map(([key, column]) => [key, { name: columnName(key), column }]));
     this.#names = Array.from(this.#columns.values(), (column) => column.name).join(', ');
-    this.#addMissing();
+    this.#make(description);
   }
 
   /** Ignores values that have no column. */
@@ -129,10 +138,21 @@ export class Table<D extends TableDescription, C extends Columns = D['columns']>
     return row as Row<C>;
   }
 
-  #addMissing(): void {
+  /** Makes the table, or adds its missing columns. */
+  #make({ rules = [], once = '', view }: TableSQL): void {
     const stored = new Set(
       this.#prepare('SELECT name FROM pragma_table_info(:table)').pluck().all({ table: this.#name }),
     );
+    if (stored.size === 0) {
+      const columns = [...this.#columns.values()];
+      const [first] = columns;
+      const hasKey = first!.column.isOptional || rules.some((rule) => rule.startsWith('PRIMARY KEY'));
+      const parts = columns.map(({ name, column }) => `${name} ${column.type}${column.isOptional ? '' : ' NOT NULL'}`);
+      const content = [...parts, ...rules, ...(hasKey ? [] : [`PRIMARY KEY (${first!.name})`])].join(', ');
+      const kind = view === undefined ? `TABLE ${this.#name} (${content}) STRICT` : `VIEW ${this.#name} AS ${view}`;
+      inTransaction(this.#database, () => this.#database.exec(`CREATE ${kind}; ${once}`));
+      return;
+    }
     for (const { name, column } of this.#columns.values()) {
       if (column.isOptional && !stored.has(name))
         this.#database.exec(`ALTER TABLE ${this.#name} ADD COLUMN ${name} ${column.type}`);

@@ -151,4 +151,4 @@ export const extensionsTable = table('extensions', {
   size_bytes: integer(),
   /** SHA-256 of the zip archive. */
   checksum: text(),
-});
+}).with({ rules: ['UNIQUE (project_id, name)'] });

@@ -56,7 +56,7 @@ export const connectionsTable = table('auth_connections', {
   /** The latest login. */
   flow: optional(json<FlowRecord>()),
   createdAt: time(),
-});
+}).with({ rules: ['UNIQUE (project_id, profile_name, domain)'] });
 
 /** The timelines of connections. */
 export const eventsTable = table('auth_events', {
@@ -65,6 +65,9 @@ export const eventsTable = table('auth_events', {
   type: text<TimelineItem['type']>(),
   at: time(),
   details: json<Partial<Omit<TimelineItem, 'id' | 'type' | 'timestamp'>> & Pick<TimelineItem, 'status'>>(),
+}).with({
+  rules: ['FOREIGN KEY (connection_id) REFERENCES auth_connections ON DELETE CASCADE'],
+  once: 'CREATE INDEX auth_events_of_connection ON auth_events (connection_id)',
 });
 
 export type ConnectionRecord = RowOf<typeof connectionsTable>;

@@ -16,7 +16,7 @@ import { answerOf } from '../database/answer-of.ts';
 import { inTransaction, type Database, type Statement } from '../database/database.ts';
 import { type RowOf, Table, pageOfRows } from '../database/table.ts';
 import { KeyLineage } from './key-lineage.ts';
-import { apiKeysTable } from './organization-tables.ts';
+import { apiKeysTable, projectsTable } from './organization-tables.ts';
 
 type Row = RowOf<typeof apiKeysTable>;
 type ApiKeyUpdate = BodyOutput<typeof apiKeys.update>;
@@ -71,6 +71,8 @@ export class ApiKeyStore {
   constructor(database: Database, clock: Clock) {
     this.#database = database;
     this.#rows = new Table(database, apiKeysTable);
+    // Answers name the project of a key.
+    void new Table(database, projectsTable);
     this.#lineage = new KeyLineage(database);
     this.#clock = clock;
     const select = 'SELECT * FROM api_keys';

@@ -14,12 +14,16 @@ export const projectsTable = table('projects', {
   max_concurrent_sessions: optional(integer()),
   max_concurrent_invocations: optional(integer()),
   max_pooled_sessions: optional(integer()),
+}).with({
+  once: `CREATE UNIQUE INDEX project_names ON projects (name) WHERE deleted_at IS NULL;
+    INSERT INTO projects (id, name, status, created_at, updated_at)
+      VALUES (lower(hex(randomblob(12))), 'default', 'active', unixepoch() * 1000, unixepoch() * 1000)`,
 });
 
 /** A table with one row. */
 export const organizationTable = table('organization', {
   default_project_max_concurrent_sessions: optional(integer()),
-});
+}).with({ once: 'INSERT INTO organization VALUES (NULL)' });
 
 /** The API keys. Deleted ones stay, because the list can show them. */
 export const apiKeysTable = table('api_keys', {
@@ -46,4 +50,7 @@ export const apiKeysTable = table('api_keys', {
   is_of_app: optional(boolean()),
   /** Whether the service was started with this key. */
   is_own: boolean(),
+}).with({
+  once: `CREATE INDEX own_api_keys ON api_keys (is_own) WHERE is_own = 1;
+    CREATE INDEX api_keys_of_project ON api_keys (project_id)`,
 });

@@ -267,7 +267,7 @@ export const poolsTable = table('pools', {
   name: optional(text()),
   config: json<PoolCreate>(),
   createdAt: time(),
-});
+}).with({ rules: ['UNIQUE (project_id, name)'] });
 
 type PoolRecord = RowOf<typeof poolsTable>;
 type PoolRecords = Table<typeof poolsTable>;

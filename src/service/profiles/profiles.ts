@@ -21,7 +21,7 @@ const profilesTable = table('profiles', {
   version: optional(text()),
   /** The size of that version. */
   size_bytes: optional(integer()),
-});
+}).with({ rules: ['UNIQUE (project_id, name)'] });
 
 type ProfileCreate = BodyOutput<typeof profiles.create>;
 type ProfileUpdate = BodyOutput<typeof profiles.update>;

@@ -28,7 +28,7 @@ const proxiesTable = table('proxies', {
   status_reason: optional(text()),
   last_checked: optional(time()),
   created_at: time(),
-});
+}).with({ once: 'CREATE INDEX proxies_of_project ON proxies (project_id)' });
 
 type Row = RowOf<typeof proxiesTable>;
 type ProxyUpdate = BodyOutput<typeof proxies.update>;

@@ -1,4 +1,13 @@
-import { colorNumbers, type Frame, type Muxer, type Track, type Write, ascii, joined, unsigned } from './muxer.browser.ts';
+import {
+  colorNumbers,
+  type Frame,
+  type Muxer,
+  type Track,
+  type Write,
+  ascii,
+  joined,
+  unsigned,
+} from './muxer.browser.ts';
 
 type Fragment = { at: number; position: number };
 

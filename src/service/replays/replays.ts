@@ -277,7 +277,7 @@ export const replaysTable = table('replays', {
   failure: optional(json<{ code: ErrorCode; message: string }>()),
   /** In the order of the chapters. */
   markers: json<(ReplayMarker & { at_ms: number })[]>(),
-});
+}).with({ once: 'CREATE INDEX replays_of_session ON replays (session_id)' });
 
 export type ReplayRecord = RowOf<typeof replaysTable>;
 type ReplayRecords = Table<typeof replaysTable>;

@@ -1,4 +1,13 @@
-import { colorNumbers, type Frame, type Muxer, type Track, type Write, ascii, joined, unsigned } from './muxer.browser.ts';
+import {
+  colorNumbers,
+  type Frame,
+  type Muxer,
+  type Track,
+  type Write,
+  ascii,
+  joined,
+  unsigned,
+} from './muxer.browser.ts';
 
 /** The ids of WebM elements, with their length marker (RFC 9559). */
 const id = {

@@ -60,6 +60,7 @@ test('adding a stored field takes one line in its table and one in the contract 
 
 test('stores columns of every type, and changes, lists, counts and deletes rows by filters', async () => {
   const database = await openDatabase();
+  // An older one: its table lacks the optional columns.
   database.exec(
     'CREATE TABLE things (id TEXT PRIMARY KEY, size INTEGER NOT NULL, is_new INTEGER NOT NULL, parts TEXT NOT NULL) STRICT',
   );
@@ -97,6 +98,26 @@ test('stores columns of every type, and changes, lists, counts and deletes rows 
   expect(things.delete({ id: undefined })).toBe(0);
   expect(things.delete({ isNew: true })).toBe(2);
   expect(ids({})).toEqual(['c', 'd']);
+  database.close();
+});
+
+test('makes the table of a description with its constraints and first rows, once', async () => {
+  const database = await openDatabase();
+  const parts = table('parts', { owner: text(), name: text(), size: optional(integer()) }).with({
+    rules: ['PRIMARY KEY (owner, name)', 'FOREIGN KEY (owner) REFERENCES owners ON DELETE CASCADE'],
+  });
+  const owners = table('owners', { id: text() }).with({ once: "INSERT INTO owners VALUES ('first')" });
+  const opened = () => ({ owners: new Table(database, owners), parts: new Table(database, parts) });
+  const first = opened();
+  first.parts.insert({ owner: 'first', name: 'a' });
+  expect(() => first.parts.insert({ owner: 'first', name: 'a' })).toThrow(/UNIQUE/);
+  expect(() => first.parts.insert({ owner: 'nobody', name: 'a' })).toThrow(/FOREIGN KEY/);
+  expect(() => database.exec("INSERT INTO owners VALUES ('first')")).toThrow(/UNIQUE/);
+  expect(() => database.exec("INSERT INTO parts VALUES ('first', NULL, 1)")).toThrow(/NOT NULL/);
+  const again = opened();
+  expect([again.owners.count({}), again.parts.count({})]).toEqual([1, 1]);
+  again.owners.delete({ id: 'first' });
+  expect(again.parts.count({})).toBe(0);
   database.close();
 });
 
