@@ -1,13 +1,5 @@
-import {
-  colorNumbers,
-  type Frame,
-  type Muxer,
-  type Track,
-  type Write,
-  ascii,
-  joined,
-  unsigned,
-} from './muxer.browser.ts';
+import type { Frame, Muxer, Track, Write } from './muxer.browser.ts';
+import { ascii, colorNumbers, joined, unsigned } from './muxer.browser.ts';
 
 type Fragment = { at: number; position: number };
 

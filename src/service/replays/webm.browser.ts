@@ -1,13 +1,5 @@
-import {
-  colorNumbers,
-  type Frame,
-  type Muxer,
-  type Track,
-  type Write,
-  ascii,
-  joined,
-  unsigned,
-} from './muxer.browser.ts';
+import type { Frame, Muxer, Track, Write } from './muxer.browser.ts';
+import { ascii, colorNumbers, joined, unsigned } from './muxer.browser.ts';
 
 /** The ids of WebM elements, with their length marker (RFC 9559). */
 const id = {
