@@ -57,7 +57,7 @@ function stateOf({ now, counts, pools, machines, sessions, service }: DashboardS
 }
 
 function leaseOf(session: SessionState, now: number, poolNames: ReadonlyMap<string, string>): LeaseState {
-  const { id, name, pool, machine, test, file, worker, run, created_at, leased_at = created_at } = session;
+  const { id, name, pool, machine, test, file, worker, run, client, created_at, leased_at = created_at } = session;
   const title = [file, test].filter(Boolean).join(' › ');
   return {
     session_id: id,
@@ -67,6 +67,7 @@ function leaseOf(session: SessionState, now: number, poolNames: ReadonlyMap<stri
     ...(title && { test: title }),
     ...(worker !== undefined && { worker }),
     ...(run !== undefined && { run }),
+    ...(client !== undefined && { client }),
     age_seconds: Math.max(0, Math.floor((now - leased_at) / 1000)),
   };
 }

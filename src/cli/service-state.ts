@@ -1,7 +1,7 @@
 import { ServiceError } from '../client/errors.ts';
 import type { BrowserPool, Client } from '../client/index.ts';
 import type { BrowserSession } from '../contract/browsers.ts';
-import { runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
+import { clientOf, runTag, testTitleOf, workerTag } from '../contract/lease-tags.ts';
 import { all } from './service-command.ts';
 
 /** The state of a service at one moment, as `top` shows it. */
@@ -29,6 +29,8 @@ export type LeaseState = {
   test?: string;
   worker?: string;
   run?: string;
+  /** The client of a lease by URL. */
+  client?: string;
   age_seconds: number;
 };
 
@@ -79,6 +81,7 @@ function poolState(pool: BrowserPool): PoolState {
 function leaseState(session: BrowserSession): LeaseState {
   const { session_id, name, pool, machine, tags, created_at, leased_at = created_at } = session;
   const test = testTitleOf(tags);
+  const client = clientOf(tags);
   const { [workerTag]: worker, [runTag]: run } = tags ?? {};
   return {
     session_id,
@@ -88,6 +91,7 @@ function leaseState(session: BrowserSession): LeaseState {
     ...(test !== undefined && { test }),
     ...(worker !== undefined && { worker }),
     ...(run && { run }),
+    ...(client !== undefined && { client }),
     age_seconds: Math.max(0, Math.floor((Date.now() - Date.parse(leased_at)) / 1000)),
   };
 }

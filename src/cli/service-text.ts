@@ -59,7 +59,8 @@ const narrowLeaseColumns: Columns<Lease> = {
   LEASE: ({ age_seconds }) => ageOf(age_seconds),
   WORKER: 'worker',
   // The end of a line is cut.
-  TEST: ({ test, name, session_id }) => test ?? name ?? session_id,
+  TEST: ({ test, name, session_id, client }) =>
+    `${test ?? name ?? session_id}${client === undefined ? '' : ` (${client})`}`,
 };
 
 function leaseColumns(hasMachines: boolean): Columns<Lease> {

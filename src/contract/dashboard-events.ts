@@ -78,6 +78,8 @@ export type LeaseLabels = {
   file?: string;
   run?: string;
   worker?: string;
+  /** The client of a lease by URL. */
+  client?: string;
   tags?: Record<string, string>;
 };
 

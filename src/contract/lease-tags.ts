@@ -10,6 +10,9 @@ export const workerTag = 'playwright-pool.worker';
 /** The tag with the id of the test run that uses a session. Pools serve runs in turn. */
 export const runTag = 'playwright-pool.run';
 
+/** The tag with the client of a lease by URL, from its header `User-Agent`. */
+export const clientTag = 'playwright-pool.client';
+
 const longestTag = 256;
 
 /**
@@ -30,6 +33,12 @@ export function testTagOf(text: string): string {
 export function testTitleOf(tags: Record<string, string> | undefined): string | undefined {
   const parts = [tags?.[fileTag], tags?.[testTag]].filter((tag) => tag !== undefined);
   return parts.length === 0 ? undefined : parts.map(textOf).join(' › ');
+}
+
+/** The client of a lease by URL with these tags, such as `Playwright/1.65.1 node/20.20`. */
+export function clientOf(tags: Record<string, string> | undefined): string | undefined {
+  const tag = tags?.[clientTag];
+  return tag === undefined ? undefined : textOf(tag);
 }
 
 function textOf(tag: string): string {

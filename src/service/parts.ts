@@ -143,15 +143,16 @@ export async function openParts(options: PartOptions) {
     ...(machines && { machines: () => machines.counts }),
   });
 
+  const tunnelBytes = new SocketBytes();
   const playwrightEndpoint = new PlaywrightEndpoint({
     find: (token) => localOnly(sessions.byToken(token)),
     installed: playwrights,
     hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
     clock,
     events,
+    tunnelBytes,
   });
 
-  const tunnelBytes = new SocketBytes();
   const metrics = new Metrics(events, {
     pools,
     sessions,

@@ -23,7 +23,7 @@ import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
-import { readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
+import { clientKind, readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
 import { attachmentLines, Exchange } from './exchange.ts';
 import { readLaunchOptions } from './launch-header.ts';
 import { endWith } from './lease-end.ts';
@@ -136,6 +136,7 @@ export class ConnectPath implements SocketPath {
 
     const { lease } = session;
     const noted = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
+    this.#options.events.emit('leasedByUrl', clientKind(request.headers['user-agent']));
     log('lease_started', { ...noted, waited_ms: clock.now() - askedAt });
     let isRedirected = false;
     endWith(socket, session, () => {

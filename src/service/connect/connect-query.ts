@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
-import { runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
+import { clientTag, runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
 import { name, tags, tagValue, queryBoolean, queryInteger } from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
@@ -28,9 +28,6 @@ export type ConnectQuery = z.output<typeof connectQuery>;
 
 /** The names of the parameters. */
 export const connectParameters: ReadonlySet<string> = new Set(Object.keys(connectQuery.shape));
-
-/** The tag with the client of a lease, from its header `User-Agent`. */
-export const clientTag = 'playwright-pool.client';
 
 /** Throws `bad_request` for a wrong value, and for an unknown name: a misspelled one must not be ignored. */
 export function readConnectQuery(search: URLSearchParams): ConnectQuery {
@@ -60,4 +57,11 @@ export function tagsOf({ run, worker, tags }: ConnectQuery, userAgent = ''): Rec
     ...(worker !== undefined && { [workerTag]: worker }),
     ...tags,
   };
+}
+
+/** The language and the minor version of a client of Playwright, from its header `User-Agent`. */
+export function clientKind(userAgent = ''): { language: string; version: string } {
+  const [, version, language] =
+    /^Playwright\/(\d{1,2}\.\d{1,2})\b.*\b(node|python|java|csharp)\//.exec(userAgent) ?? [];
+  return version && language ? { language, version } : { language: 'other', version: 'other' };
 }

@@ -1,4 +1,4 @@
-import { fileTag, runTag, testTag, testTitleOf, workerTag } from '../../contract/lease-tags.ts';
+import { clientOf, fileTag, runTag, testTag, testTitleOf, workerTag } from '../../contract/lease-tags.ts';
 import type { LeaseLabels } from '../../contract/dashboard-events.ts';
 
 const ownTag = /^playwright-pool\./;
@@ -13,12 +13,14 @@ export function leaseLabels(
   if (!tags) return { ...earlier };
   const read = (tag: string) => titleIn(tags, tag);
   const [test, file, run, worker] = [testTag, fileTag, runTag, workerTag].map(read);
+  const client = clientOf(tags);
   const others = Object.entries(tags).filter(([name]) => !ownTag.test(name));
   return {
     ...(test && { test }),
     ...(file && { file }),
     ...(run && { run }),
     ...(worker && { worker }),
+    ...(client && { client }),
     ...earlier,
     ...(others.length > 0 && { tags: Object.fromEntries(others) }),
   };

@@ -31,6 +31,7 @@ export class Meters {
   readonly #acquireSeconds: Histogram<'project' | 'pool'>;
   readonly #acquires: Counter<'project' | 'pool' | 'outcome'>;
   readonly #connectSeconds: Histogram<'transport'>;
+  readonly #urlLeases: Counter<'language' | 'version'>;
   readonly #resetSeconds: Histogram<'project' | 'pool'>;
   readonly #leaseEnds: Counter<'project' | 'pool' | 'reason'>;
 
@@ -69,6 +70,12 @@ export class Meters {
       buckets: [0.005, 0.02, 0.05, 0.1, 0.25, 0.5, 1, 2, 5],
       registers,
     });
+    this.#urlLeases = new Counter({
+      name: `${prefix}url_leases_total`,
+      help: 'Leases by URL by the language and the minor version of the Playwright client.',
+      labelNames: ['language', 'version'],
+      registers,
+    });
     this.#resetSeconds = new Histogram({
       name: `${prefix}reset_seconds`,
       help: "Time from a lease's end until an idle browser takes its place; 0 for a reused one.",
@@ -103,6 +110,10 @@ export class Meters {
 
   connected({ transport, seconds }: { transport: string; seconds: number }): void {
     this.#connectSeconds.observe({ transport }, seconds);
+  }
+
+  leasedByUrl(client: { language: string; version: string }): void {
+    this.#urlLeases.inc(client);
   }
 
   leaseEnded({ pool, reason }: { pool: EventPool; reason: LeaseEnd }): void {

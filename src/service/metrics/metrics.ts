@@ -19,6 +19,7 @@ export class Metrics {
     this.#sources = sources;
     events.on('acquired', (event) => this.#note((meters) => meters.acquired(event)));
     events.on('connected', (event) => this.#note((meters) => meters.connected(event)));
+    events.on('leasedByUrl', (client) => this.#note((meters) => meters.leasedByUrl(client)));
     events.on('leaseEnded', (event) => this.#note((meters) => meters.leaseEnded(event)));
     events.on('reset', (event) => this.#note((meters) => meters.reset(event)));
   }

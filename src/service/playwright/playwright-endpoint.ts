@@ -5,6 +5,7 @@ import { SocketRoute, type Upgrade } from '../http/socket-route.ts';
 import { countArriving, refuse, refuseToken, type WebSocket } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
 import type { Lease } from '../sessions/lease.ts';
@@ -39,6 +40,7 @@ export class PlaywrightEndpoint {
   readonly installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
   readonly #clock: Clock;
+  readonly #tunnelBytes: SocketBytes;
   readonly #events: ServiceEvents | undefined;
   readonly #channel: HostChannel;
 
@@ -48,10 +50,12 @@ export class PlaywrightEndpoint {
     hosts: PlaywrightHosts;
     clock: Clock;
     events?: ServiceEvents;
+    tunnelBytes: SocketBytes;
   }) {
     this.installed = options.installed;
     this.#hosts = options.hosts;
     this.#clock = options.clock;
+    this.#tunnelBytes = options.tunnelBytes;
     this.#events = options.events;
     this.#channel = new HostChannel(options.clock);
     const { find, clock } = options;
@@ -75,7 +79,7 @@ export class PlaywrightEndpoint {
     if (!playwright) return refuse(socket, 428, 'playwright_version', versionProblem(this.installed, userAgent)!);
     const started = this.#clock.now();
     const { lease } = session;
-    const network = await exposedNetwork(session, { request, socket, isAllowed });
+    const network = await exposedNetwork(session, { request, socket, isAllowed }, this.#tunnelBytes);
     const published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
     const { endpoint, leave } = published;
     const host = await openHost(endpoint).catch((error: unknown) => {
@@ -142,6 +146,7 @@ export class PlaywrightEndpoint {
 async function exposedNetwork(
   session: LocalSession,
   { request, socket, isAllowed }: Pick<Upgrade, 'request' | 'socket' | 'isAllowed'>,
+  bytes: SocketBytes,
 ): Promise<ExposedNetwork | undefined> {
   const pattern = request.headers['x-playwright-proxy'];
   // Without the option, clients send an empty pattern.
@@ -150,7 +155,7 @@ async function exposedNetwork(
   const proxyUrl = await session.browser.chromium.egress.localProxyUrl();
   // The lease may have ended meanwhile.
   if (!socket.writable || !isAllowed()) return undefined;
-  const tunnel = new SocksTunnel(matches);
+  const tunnel = new SocksTunnel(matches, bytes);
   const exposure = new ClientExposure(session, { client: newId(), matches, carrier: tunnel });
   for (const end of ['finish', 'close']) socket.once(end, () => exposure.withdraw());
   return { tunnel, proxyUrl };

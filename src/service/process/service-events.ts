@@ -38,6 +38,8 @@ type Events = {
   acquired: [{ pool: EventPool; outcome: AcquireOutcome; seconds: number }];
   /** A client connected to a session. */
   connected: [{ transport: 'cdp' | 'playwright'; seconds: number }];
+  /** A client of a URL leased a browser. */
+  leasedByUrl: [{ language: string; version: string }];
   leaseEnded: [{ pool: EventPool; reason: LeaseEnd; lease: EndedLease }];
   /** An idle browser has replaced the one of an ended lease. `seconds` is the time since the lease's end. */
   reset: [{ pool: EventPool; seconds: number }];

@@ -2,6 +2,7 @@ import { Duplex } from 'node:stream';
 import { mostStreams } from '../../tunnel/streams.ts';
 import { UnreachableError } from '../chromium/network/exposure.ts';
 import { newId } from '../process/id.ts';
+import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 import type { Carrier } from './client-exposure.ts';
 
@@ -39,6 +40,7 @@ type Message = { guid?: unknown; method?: unknown; params?: { [name: string]: un
 export class SocksTunnel implements Carrier {
   readonly #guid = `socks-support@${newId()}`;
   readonly #matches: (hostname: string, port: number) => boolean;
+  readonly #bytes: SocketBytes;
   readonly #streams = new Map<string, SocksStream>();
   #client: SocksClient | undefined;
   #lastUid = 0;
@@ -47,8 +49,9 @@ export class SocksTunnel implements Carrier {
   #cutting: NodeJS.Timeout | undefined;
 
   /** `matches` is the client's own check of hosts. */
-  constructor(matches: (hostname: string, port: number) => boolean) {
+  constructor(matches: (hostname: string, port: number) => boolean, bytes: SocketBytes) {
     this.#matches = matches;
+    this.#bytes = bytes;
   }
 
   /** Whether the client must wait because the browser reads too slowly. */
@@ -70,7 +73,10 @@ export class SocksTunnel implements Carrier {
     this.#lastUid += 1;
     const uid = String(this.#lastUid);
     const stream = new SocksStream({
-      send: (data, sent) => this.#send('socksData', { uid, data: data.toString('base64') }, sent),
+      send: (data, sent) => {
+        this.#bytes.count({ sent: data.length });
+        this.#send('socksData', { uid, data: data.toString('base64') }, sent);
+      },
       taken: (bytes) => this.#taken(bytes),
       closed: () => {
         this.#streams.delete(uid);
@@ -116,6 +122,7 @@ export class SocksTunnel implements Carrier {
 
   #pass(bytes: Buffer, stream: SocksStream): void {
     if (bytes.length === 0) return;
+    this.#bytes.count({ received: bytes.length });
     const counted = bytes.length + perPart;
     try {
       this.#client?.waiting.take(counted);

@@ -13,7 +13,7 @@ import { attempt } from '../ui/messages.browser.tsx';
 /** The dialog with the details of a lease. It can end the session, and links to its live view and replays. */
 export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardState }) {
   const [isEnding, setEnding] = useState(false);
-  const { title, file, run, worker, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;
+  const { title, file, run, worker, client, pool, machine, name, startedAt, endedAt, project_id, tags = {} } = lease;
   const session = 'session_id' in lease ? lease.session_id : lease.id;
   const replays = useReplays({ session, project_id, startedAt, endedAt });
   const end = () =>
@@ -35,6 +35,7 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
     ['File', file],
     ['Worker', worker],
     ['Run', run],
+    ['Client', client],
     ['Pool', pool && (pool.name ?? pool.id)],
     ['Machine', machine && machineName(machine)],
     ['Project', project],

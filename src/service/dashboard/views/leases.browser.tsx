@@ -22,8 +22,9 @@ function Leases({ state, params }: ViewProps) {
   const fitting = all
     .filter(({ endedAt }) => !params['state'] || (params['state'] === 'running') === (endedAt === undefined))
     .filter(({ machine }) => !params['machine'] || (machine ?? 'local') === params['machine']);
-  const shown = search(params['q'] ?? '', fitting, namesOf, ({ run, worker, machine, pool, tags = {} }) => [
+  const shown = search(params['q'] ?? '', fitting, namesOf, ({ run, worker, client, machine, pool, tags = {} }) => [
     run,
+    client,
     worker,
     machine,
     pool?.name,
@@ -62,9 +63,9 @@ function Leases({ state, params }: ViewProps) {
 function columnsOf({ machines, service }: DashboardState): (Column<Lease> | false)[] {
   const projects = new Map(service.projects.map(({ id, name }) => [id, name] as const));
   return [
-    titleColumn('test', 'Test', ({ id, title, file }) => ({
+    titleColumn('test', 'Test', ({ id, title, file, client }) => ({
       text: title,
-      below: file,
+      below: file ?? client,
       href: `#session=${id}`,
       onClick: openOf(id),
     })),

@@ -2,13 +2,17 @@ import type { Socket } from 'node:net';
 
 export type ByteCounts = { received: number; sent: number };
 
-/** Counts the bytes that sockets have received and sent since they were added. */
+/** Counts the bytes that sockets have received and sent since they were added, and others. */
 export class SocketBytes {
   readonly #open = new Set<() => ByteCounts>();
   #closed: ByteCounts = { received: 0, sent: 0 };
 
   get total(): ByteCounts {
     return [...this.#open].reduce((sum, count) => plus(sum, count()), this.#closed);
+  }
+
+  count(counted: Partial<ByteCounts>): void {
+    this.#closed = plus(this.#closed, { received: 0, sent: 0, ...counted });
   }
 
   add(socket: Socket): void {
