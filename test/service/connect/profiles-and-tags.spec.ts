@@ -11,7 +11,7 @@ test.describe.configure({ mode: 'serial' });
 
 /** Opens the page in the browser's default context, and returns its cookies after it has set one. */
 async function visit(url: string, page: string, set?: string): Promise<string> {
-  const browser = await chromium.connectOverCDP(url);
+  const browser = await (url.includes('/cdp?') ? chromium.connectOverCDP(url) : chromium.connect(url));
   const opened = await browser.contexts()[0]!.newPage();
   await opened.goto(page);
   if (set) await opened.evaluate((cookie) => (document.cookie = `${cookie}; max-age=3600`), set);
@@ -20,33 +20,34 @@ async function visit(url: string, page: string, set?: string): Promise<string> {
   return cookies;
 }
 
-async function expectProfiles(call: Call, urlOf: (path: string) => string): Promise<void> {
+async function expectProfiles(call: Call, urlOf: (query: string) => string): Promise<void> {
   await using site = await serve({ '/': '<title>Site</title>' });
   const page = `http://localhost:${site.port}/`;
   await call('POST', '/profiles', { name: 'ann' });
-  await visit(urlOf('/cdp?pool=ci&profile=ann&save_changes=true'), page, 'login=ann');
+  await visit(urlOf('?pool=ci&profile=ann&save_changes=true'), page, 'login=ann');
   const isSaved = async () => (await call('GET', '/profiles/ann/download')).status === 200;
   await expect.poll(isSaved, { timeout: 15_000 }).toBe(true);
-  expect(await visit(urlOf('/cdp?pool=ci&profile=ann&release=reuse'), page, 'other=1')).toContain('login=ann');
+  expect(await visit(urlOf('?pool=ci&profile=ann&release=reuse'), page, 'other=1')).toContain('login=ann');
   // No later lease gets the profile's browser, and nothing was saved without save_changes.
-  expect(await visit(urlOf('/cdp?pool=ci'), page)).toBe('');
-  expect(await visit(urlOf('/cdp?pool=ci&profile=ann'), page)).toBe('login=ann');
+  expect(await visit(urlOf('?pool=ci'), page)).toBe('');
+  expect(await visit(urlOf('?pool=ci&profile=ann'), page)).toBe('login=ann');
 }
 
-test('profile=NAME starts the leased browser with the profile, and save_changes saves it at the end', async ({
-  call,
-  urlOf,
-  createPool,
-}) => {
-  await createPool('ci', 1);
-  await expectProfiles(call, urlOf);
-});
+for (const path of ['/cdp', '/playwright'])
+  test(`profile=NAME starts the leased browser of ${path} with the profile, and save_changes saves it at the end`, async ({
+    call,
+    urlOf,
+    createPool,
+  }) => {
+    await createPool('ci', 1);
+    await expectProfiles(call, (query) => urlOf(path + query));
+  });
 
 test('a control plane sends the profile of a lease to its machine, and fetches it @long', async () => {
   await using service = await startControlPlane(1, { apiKey });
   const call = callerOf(service);
   await call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
-  await expectProfiles(call, (path) => `${service.url.replace('http', 'ws')}${path}&token=${apiKey}`);
+  await expectProfiles(call, (query) => `${service.url.replace('http', 'ws')}/cdp${query}&token=${apiKey}`);
 });
 
 test('an unknown profile, and one that the pool can not use, cost no browser', async ({
