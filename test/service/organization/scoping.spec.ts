@@ -31,6 +31,7 @@ const blob = new Blob(['x']);
 /** Valid bodies and queries of the operations that need some. */
 const requests: { [operation: string]: { query?: string; body?: unknown } } = {
   'browsers.update': { body: { name: 'taken-over' } },
+  'browsers.awaitClient': { body: {} },
   'browsers.fs.readFile': { query: '?path=/a' },
   'browsers.fs.writeFile': { query: '?path=/a', body: 'text' },
   'browsers.fs.listFiles': { query: '?path=/' },
