@@ -13,6 +13,7 @@ import { organization } from './organization.ts';
 import { profiles } from './profiles.ts';
 import { projects } from './projects.ts';
 import { proxies } from './proxies.ts';
+import { testRuns } from './test-runs.ts';
 
 /** The type of `contract`, written out so that declaration files refer to the operations instead of repeating them. */
 export type Contract = {
@@ -31,6 +32,7 @@ export type Contract = {
   credentialProviders: typeof credentialProviders;
   proxies: typeof proxies;
   extensions: typeof extensions;
+  testRuns: typeof testRuns;
 };
 
 /**
@@ -53,4 +55,5 @@ export const contract: Contract = {
   credentialProviders,
   proxies,
   extensions,
+  testRuns,
 };

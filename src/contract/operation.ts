@@ -31,6 +31,8 @@ export type Operation = {
   readonly resumable?: boolean | 'seq';
   /** False if a second call would do more than one call. The client never retries such calls. */
   readonly repeatable?: boolean;
+  /** Whether the JSON body may have very many values, such as all tests of a suite. */
+  readonly isBulk?: boolean;
   /** Whether the service may let the caller wait long for an answer. The answer must be JSON or empty. */
   readonly waits?: boolean;
 };

@@ -6,7 +6,12 @@ import { timestamp } from './values.ts';
 /** The name of a run: the same for all shards of one run, and for its later attempts. */
 export const runName = z.string().regex(/^[\w.:@+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of _.:@+-');
 
-const attempt = z.int().min(1).max(1000).default(1).describe('Counts the attempts of the run: 2 for its first rerun');
+const attempt = z
+  .int()
+  .min(1)
+  .max(1_000_000)
+  .optional()
+  .describe('Counts the attempts of the run: 2 for its first rerun. Default: the last one');
 const member = z
   .string()
   .regex(/^[\w-]{8,64}$/)
@@ -61,6 +66,7 @@ const runShard = z.looseObject({
 export const testRun = z.looseObject({
   run: z.string(),
   attempt: z.int(),
+  total_shards: z.int(),
   state: z.enum(['running', 'passed', 'failed', 'incomplete']),
   basis: z.enum(['durations', 'count', 'rerun']).describe('How the tests were divided'),
   total: z.int(),
@@ -91,6 +97,13 @@ const runTestResult = z.looseObject({
   trace: z.string().optional(),
 });
 
+export type RunTestResult = z.output<typeof runTestResult>;
+
+const whichPlan = {
+  attempt: queryInteger().min(1).optional().describe('Default: the last one'),
+  total_shards: queryInteger().min(1).optional().describe('If commands with several numbers of shards have one run'),
+};
+
 /** The operations on runs of test suites. All of them are this service's own. */
 export const testRuns = {
   plan: operation(
@@ -98,7 +111,9 @@ export const testRuns = {
     "Start a shard: get the tests of its part. The first call of a run divides the tests (this service's own operation)",
     {
       body: z.strictObject({
-        attempt,
+        attempt: attempt.describe(
+          'Counts the attempts of the run: 2 for its first rerun. Leave it out if the CI does not count: then a rerun of a shard begins the next attempt',
+        ),
         member,
         shard,
         workers: z.int().min(1).max(1000),
@@ -106,12 +121,13 @@ export const testRuns = {
         rerun: z
           .boolean()
           .default(false)
-          .describe('Only tests that failed, or have no result, in the attempt before that has results'),
+          .describe('Only tests that failed, or have no result, in the last attempt before this one that had them'),
         preview: z.boolean().default(false).describe('Answer without starting the shard'),
       }),
       responses: {
         200: json(
           z.looseObject({
+            attempt: z.int(),
             tests: z.array(testId),
             basis: testRun.shape.basis,
             expected_ms: z.number().nullable(),
@@ -122,6 +138,8 @@ export const testRuns = {
         ),
       },
       errors: [409],
+      isBulk: true,
+      repeatable: true,
     },
   ),
   report: operation(
@@ -129,9 +147,8 @@ export const testRuns = {
     "Report finished tests, or that the shard goes on or ends (this service's own operation)",
     {
       body: z.strictObject({
-        attempt,
         member,
-        results: z.array(testResult).max(5000).default([]),
+        results: z.array(testResult).max(1000).default([]),
         running: z.array(testId).max(1000).optional(),
         ended: z
           .boolean()
@@ -139,7 +156,9 @@ export const testRuns = {
           .describe('Whether the shard has written its report. Results of a shard that never ends count as none'),
       }),
       responses: { 204: empty },
+      // 409: the shard was taken for lost, and other shards have its tests.
       errors: [409],
+      repeatable: true,
     },
   ),
   claim: operation(
@@ -174,8 +193,8 @@ export const testRuns = {
           }),
         ),
       },
+      errors: [409],
       waits: true,
-      repeatable: false,
     },
   ),
   list: operation('GET /test_runs', "List runs, newest first (this service's own operation)", {
@@ -183,12 +202,12 @@ export const testRuns = {
     responses: { 200: list(testRun) },
   }),
   retrieve: operation('GET /test_runs/{run}', "Get a run with its shards (this service's own operation)", {
-    query: z.strictObject({ attempt: queryInteger().min(1).optional().describe('Default: the last one') }),
+    query: z.strictObject(whichPlan),
     responses: { 200: json(testRun) },
   }),
   tests: operation('GET /test_runs/{run}/tests', "List the tests of a run (this service's own operation)", {
     query: pageQuery.extend({
-      attempt: queryInteger().min(1).optional().describe('Default: the last one'),
+      ...whichPlan,
       status: z.enum(['failed', 'flaky', 'waiting', 'running']).optional().describe('failed: also without a result'),
       order: z.enum(['suite', 'slowest']).default('suite'),
     }),

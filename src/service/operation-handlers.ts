@@ -19,6 +19,7 @@ import { profileHandlers } from './profiles/operations.ts';
 import { projectHandlers, type Contents } from './organization/project-operations.ts';
 import { proxyHandlers } from './proxies/operations.ts';
 import { replayHandlers } from './replays/operations.ts';
+import { testRunHandlers } from './runs/operations.ts';
 import type { HandlerTree } from './http/handler.ts';
 import { telemetryHandlers } from './telemetry/operations.ts';
 import { logHandlers } from './files/log-operations.ts';
@@ -75,5 +76,6 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     auth: { connections: authConnectionHandlers(parts) },
     proxies: proxyHandlers(parts.proxies, clock),
     extensions: extensionHandlers(parts),
+    testRuns: testRunHandlers(parts.runs),
   };
 }

@@ -53,6 +53,7 @@ import { LimitStore } from './organization/limits.ts';
 import { ProfileStore } from './profiles/profiles.ts';
 import { ProjectStore } from './organization/projects.ts';
 import { ProxyStore } from './proxies/proxies.ts';
+import { Runs } from './runs/runs.ts';
 import { Secrets } from './database/secrets.ts';
 import type { ServiceOptions } from './service-options.ts';
 
@@ -269,6 +270,7 @@ export async function openParts(options: PartOptions) {
     proxies,
     readiness,
     replays,
+    runs: new Runs(database, clock),
     sessions,
     signIns: new Table(database, signInsTable),
     surroundingsOf,

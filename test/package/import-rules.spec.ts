@@ -101,7 +101,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
 /** The rooms of the service in the order of imports: each may import the rooms before it. */
 const serviceRooms =
   words(`process http database chromium sessions tunnel playwright input files processes curl telemetry replays live-view profiles
-  proxies extensions pools credentials logins organization audit apps machines metrics dashboard connect`);
+  proxies extensions pools credentials logins organization audit runs apps machines metrics dashboard connect locks`);
 
 /** The folders of rooms. They follow the rule of their room. */
 const foldersOf: Record<string, string[]> = {

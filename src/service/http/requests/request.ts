@@ -11,8 +11,8 @@ import { unwrapped, type Schema } from './multipart-fields.ts';
 const largestJson = 10 * 1024 * 1024;
 
 /** Limits of a JSON body: the members of one object or array, the values of the whole body, and the depth. */
-const mostMembers = 2000;
-const mostValues = 50_000;
+const usual = { members: 2000, values: 50_000 };
+const bulk = { members: 100_000, values: 1_000_000 };
 const deepest = 64;
 
 /**
@@ -51,15 +51,15 @@ export function readQuery(operation: Pick<Operation, 'query'>, search: URLSearch
  * bytes in memory; then it throws `OverBudget`, too.
  */
 export async function readBody(
-  operation: Pick<Operation, 'body' | 'path'>,
+  operation: Pick<Operation, 'body' | 'path' | 'isBulk'>,
   incoming: IncomingMessage,
   limit: number | undefined,
   waiting?: () => Claim,
 ): Promise<unknown> {
-  const { body } = operation;
+  const { body, isBulk = false } = operation;
   if (body === undefined) return undefined;
   const isOpen = hasOpenBody(operation);
-  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen, waiting });
+  if (!('kind' in body)) return readJson(incoming, body, { limit, isOpen, isBulk, waiting });
   const bytes = limit === undefined ? incoming : limited(incoming, limit);
   if (body.kind === 'octets') return bytes;
   // Loaded at first use, so that the service starts faster.
@@ -77,12 +77,13 @@ export async function readJson<S extends z.ZodType>(
   {
     limit = largestJson,
     isOpen = false,
+    isBulk = false,
     waiting,
-  }: { limit?: number | undefined; isOpen?: boolean; waiting?: (() => Claim) | undefined } = {},
+  }: { limit?: number | undefined; isOpen?: boolean; isBulk?: boolean; waiting?: (() => Claim) | undefined } = {},
 ): Promise<z.output<S>> {
   const text = await readText(incoming, limit, waiting);
   const value = text === '' ? undefined : (parseJson(text) ?? undefined);
-  refuseTooManyValues(value);
+  refuseTooManyValues(value, isBulk ? bulk : usual);
   return validate(schema, value, 'body', isOpen);
 }
 
@@ -90,7 +91,7 @@ export async function readJson<S extends z.ZodType>(
  * Throws if the body has more values than any request needs. Validation takes 8 µs per value and delays all other
  * requests.
  */
-function refuseTooManyValues(body: unknown): void {
+function refuseTooManyValues(body: unknown, most: typeof usual): void {
   let count = 0;
   let level = [{ value: body, path: 'body' }];
   for (let depth = 0; level.length > 0; depth += 1) {
@@ -100,9 +101,9 @@ function refuseTooManyValues(body: unknown): void {
       const names = Object.keys(value);
       count += names.length;
       const problem =
-        names.length > mostMembers
-          ? `has more than ${mostMembers} members`
-          : count > mostValues && `has more than ${mostValues} values`;
+        names.length > most.members
+          ? `has more than ${most.members} members`
+          : count > most.values && `has more than ${most.values} values`;
       if (problem) throw invalidField(problem.includes('values') ? 'body' : path, problem);
       if (depth >= deepest) throw invalidField('body', `is nested more than ${deepest} levels deep`);
       for (const name of names)

@@ -1,0 +1,294 @@
+import { OperationError } from '../../contract/errors.ts';
+import type { ListPage } from '../../contract/operation.ts';
+import type { RunTest, RunTestResult } from '../../contract/test-runs.ts';
+import type { Database } from '../database/database.ts';
+import { pageOfRows, Table } from '../database/table.ts';
+import { attemptsTable, membersTable, type Attempt, type Member } from './run-tables.ts';
+import { flakyRuns, usualDuration, type Finished, type Outcome } from './test-histories.ts';
+
+/** A test of an attempt. */
+export type Planned = { test: number; unit: number; shard: number; weight: number; member: number | null };
+
+/** The tests of one owner in an attempt: of a member, or of a shard that has none yet. Weights are in ms. */
+export type Part = {
+  shard: number;
+  member: number | null;
+  tests: number;
+  weight: number;
+  /** The weight of the tests without a result. */
+  left: number;
+} & { [K in Outcome]: number };
+
+/** What the attempts before say of a test. */
+export type Verdict = {
+  total: number;
+  shard: number;
+  passed: boolean;
+  member: { id: number; state: Member['state'] };
+};
+
+type Place = Pick<Attempt, 'project_id' | 'run' | 'attempt' | 'total_shards'>;
+
+export type NewResult = { test: string; outcome: Outcome; result: object };
+
+const dayMs = 24 * 60 * 60 * 1000;
+const keptMs = 30 * dayMs;
+const keptRuns = 1000;
+/** Each new attempt removes at most so many old ones, so that it takes no longer than others. */
+const removedTogether = 5;
+
+/** The stored runs. */
+export class RunRecords {
+  readonly attempts;
+  readonly members;
+  readonly #database: Database;
+  readonly #planned;
+  readonly #insert;
+  readonly #give;
+  readonly #finish;
+  readonly #parts;
+  readonly #cachedParts = new Map<number, readonly Part[]>();
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.attempts = new Table(database, attemptsTable);
+    this.members = new Table(database, membersTable);
+    this.#planned = database.prepare(
+      `SELECT test_id, test, unit, shard, weight_ms AS weight, member
+       FROM run_tests JOIN suite_tests ON suite_tests.id = test WHERE attempt_id = ?`,
+    );
+    this.#insert = database.prepare(
+      `INSERT INTO run_tests (attempt_id, test, unit, shard, weight_ms, member)
+       SELECT :attempt, value ->> 'test', value ->> 'unit', value ->> 'shard', value ->> 'weight', iif(value ->> 'shard' = :shard, :member, NULL)
+       FROM json_each(:tests)`,
+    );
+    this.#give = database.prepare(
+      `UPDATE run_tests SET member = :member, shard = :shard, outcome = NULL, result = NULL
+       WHERE attempt_id = :attempt AND test IN (SELECT value FROM json_each(:tests))`,
+    );
+    this.#finish = database.prepare(
+      `UPDATE run_tests SET outcome = value ->> 'outcome', result = value -> 'result'
+       FROM json_each(:results) JOIN suite_tests ON suite_tests.project_id = :project AND test_id = value ->> 'test'
+       WHERE attempt_id = :attempt AND test = suite_tests.id AND member = :member AND outcome IS NULL
+       RETURNING test, outcome, result ->> 'duration_ms' AS duration`,
+    );
+    this.#parts = database.prepare(
+      `SELECT shard, member, count(*) AS tests, sum(weight_ms) AS weight, sum(iif(outcome IS NULL, weight_ms, 0)) AS left,
+         count(*) FILTER (WHERE outcome = 'passed') AS passed, count(*) FILTER (WHERE outcome = 'flaky') AS flaky,
+         count(*) FILTER (WHERE outcome = 'failed') AS failed, count(*) FILTER (WHERE outcome = 'skipped') AS skipped
+       FROM run_tests WHERE attempt_id = ? GROUP BY shard, member`,
+    );
+  }
+
+  /** The tests of an attempt by their Playwright ids. */
+  planned(attempt: number): Map<string, Planned> {
+    const rows = this.#planned.all(attempt) as (Planned & { test_id: string })[];
+    return new Map(rows.map(({ test_id, ...planned }) => [test_id, planned]));
+  }
+
+  /** Begins an attempt, and removes old ones of the project. */
+  begin(attempt: Omit<Attempt, 'id' | 'started_at' | 'updated_at'>, now: number): Attempt {
+    this.#removeOld(attempt.project_id, now);
+    return this.attempts.insert({ ...attempt, id: this.#nextId('run_attempts'), started_at: now, updated_at: now });
+  }
+
+  join({ id }: Attempt, member: Pick<Member, 'name' | 'shard' | 'workers'>, now: number): Member {
+    const row = { ...member, attempt_id: id, state: 'running' as const, started_at: now };
+    return this.members.insert({ ...row, id: this.#nextId('run_members') });
+  }
+
+  /** Adds tests. Those of its shard belong to the member that sent them, and the others have no member yet. */
+  add(attempt: number, tests: Omit<Planned, 'member'>[], { id: member, shard }: Member): void {
+    this.#insert.run({ attempt, member, shard, tests: JSON.stringify(tests) });
+    this.#cachedParts.delete(attempt);
+  }
+
+  /** Gives tests to a member, without the results that they had. */
+  give(member: Member, tests: number[]): void {
+    const { id, attempt_id: attempt, shard } = member;
+    this.#give.run({ attempt, member: id, shard, tests: JSON.stringify(tests) });
+    this.#cachedParts.delete(attempt);
+  }
+
+  /** Stores results of a member. Returns those of its own tests that had none. */
+  finish(projectId: string, { id, attempt_id: attempt }: Member, results: NewResult[]): Finished[] {
+    this.#cachedParts.delete(attempt);
+    const stored = { project: projectId, attempt, member: id, results: JSON.stringify(results) };
+    return this.#finish.all(stored) as Finished[];
+  }
+
+  parts(attempt: number): readonly Part[] {
+    let parts = this.#cachedParts.get(attempt);
+    if (!parts) {
+      parts = this.#parts.all(attempt) as Part[];
+      // Enough for two pages of a list.
+      if (this.#cachedParts.size > 200) this.#cachedParts.clear();
+      this.#cachedParts.set(attempt, parts);
+    }
+    return parts;
+  }
+
+  /** The member of a name in the latest attempt that has it, and the id of its attempt's project. */
+  memberOf(projectId: string, run: string, name: string): Member | undefined {
+    const row = this.#database
+      .prepare(
+        `SELECT run_members.* FROM run_attempts JOIN run_members ON attempt_id = run_attempts.id
+         WHERE project_id = ? AND run = ? AND name = ? ORDER BY run_members.id DESC LIMIT 1`,
+      )
+      .get(projectId, run, name);
+    return row === undefined ? undefined : this.members.read(row as Record<string, string | number | null>);
+  }
+
+  /** The latest verdicts on the tests of a run before an attempt, by Playwright's ids. */
+  verdicts({ project_id: projectId, run, attempt, total_shards: total }: Place): Map<string, Verdict> {
+    const rows = this.#database
+      .prepare(
+        `SELECT test_id, total_shards AS total, run_tests.shard, ifnull(member, 0) AS id, ifnull(state, 'lost') AS state,
+           ifnull(state = 'ended' AND outcome <> 'failed', 0) AS passed
+         FROM run_attempts JOIN run_tests ON attempt_id = run_attempts.id JOIN suite_tests ON suite_tests.id = test
+           LEFT JOIN run_members ON run_members.id = member
+         WHERE run_attempts.project_id = ? AND run = ? AND attempt < ? ORDER BY attempt, total_shards = ?`,
+      )
+      .all(projectId, run, attempt, total) as {
+      test_id: string;
+      total: number;
+      shard: number;
+      id: number;
+      state: Member['state'];
+      passed: number;
+    }[];
+    return new Map(
+      rows.map(({ test_id, total, shard, passed, ...member }) => [
+        test_id,
+        { total, shard, passed: passed === 1, member },
+      ]),
+    );
+  }
+
+  /** The shards of which a member was lost in the attempt before another one. */
+  lostBefore({ project_id, run, total_shards, attempt }: Attempt, isAlive: (member: Member) => boolean): number[] {
+    const [before] = this.attempts.list(
+      { project_id, run, total_shards, attempt: { below: attempt } },
+      { order: 'attempt DESC', limit: 1 },
+    );
+    if (!before) return [];
+    const unfinished = this.members.list({ attempt_id: before.id, state: ['running', 'lost'] });
+    return unfinished.filter((member) => !isAlive(member)).map(({ shard }) => shard);
+  }
+
+  /** The tests of some owners in an attempt; null stands for shards that have no member. */
+  owned(attempt: number, owners: (number | null)[]): (Planned & { details: RunTest })[] {
+    const rows = this.#database
+      .prepare(
+        `SELECT test, unit, shard, weight_ms AS weight, member, test_id AS id, playwright_project AS project, file, title
+         FROM run_tests JOIN suite_tests ON suite_tests.id = test
+         WHERE attempt_id = ? AND ifnull(member, -1) IN (SELECT ifnull(value, -1) FROM json_each(?)) ORDER BY unit, test`,
+      )
+      .all(attempt, JSON.stringify(owners)) as OwnedRow[];
+    return rows.map(toOwned);
+  }
+
+  /** A page of the tests of an attempt. Results of the members `lost` count as none. */
+  results(
+    attempt: number,
+    {
+      limit,
+      offset,
+      ...options
+    }: {
+      limit: number;
+      offset: number;
+      status?: string | undefined;
+      order: 'suite' | 'slowest';
+      lost: number[];
+      running: readonly string[];
+      /** Whether no test will get a result any more. */
+      isOver: boolean;
+    },
+  ): ListPage<RunTestResult> {
+    const rows = this.#database
+      .prepare(
+        `SELECT * FROM (
+           SELECT test_id AS id, playwright_project AS project, file, title, shard, durations, outcomes, unit, test,
+             iif(lost, NULL, outcome) AS outcome, iif(lost, NULL, result) AS result,
+             test_id IN (SELECT value FROM json_each(:running)) AS is_running
+           FROM (SELECT *, ifnull(member IN (SELECT value FROM json_each(:lost)), 0) AS lost FROM run_tests WHERE attempt_id = :attempt)
+             JOIN suite_tests ON suite_tests.id = test)
+         WHERE CASE :status WHEN 'flaky' THEN outcome = 'flaky' WHEN 'running' THEN is_running AND outcome IS NULL
+           WHEN 'waiting' THEN NOT is_running AND outcome IS NULL
+           WHEN 'failed' THEN outcome = 'failed' OR (outcome IS NULL AND :over) ELSE true END
+         ORDER BY iif(:slowest, -(result ->> 'duration_ms'), 0), unit, test LIMIT :limit OFFSET :offset`,
+      )
+      .all({
+        attempt,
+        status: options.status ?? null,
+        slowest: Number(options.order === 'slowest'),
+        lost: JSON.stringify(options.lost),
+        running: JSON.stringify(options.running),
+        over: Number(options.isOver),
+        limit: limit + 1,
+        offset,
+      }) as ResultRow[];
+    return pageOfRows(rows, toResult, { limit, offset });
+  }
+
+  #nextId(table: 'run_attempts' | 'run_members'): number {
+    const [id] = this.#database.prepare(`SELECT ifnull(max(id), 0) + 1 FROM ${table}`).pluck().all() as [number];
+    return id;
+  }
+
+  #removeOld(projectId: string, now: number): void {
+    const removed = this.#database
+      .prepare(
+        `DELETE FROM run_attempts WHERE id IN (
+           SELECT id FROM run_attempts WHERE project_id = :project AND (started_at < :oldest OR started_at <= (
+             SELECT started_at FROM run_attempts WHERE project_id = :project ORDER BY started_at DESC LIMIT 1 OFFSET :kept))
+           ORDER BY started_at LIMIT :most) RETURNING id`,
+      )
+      .all({ project: projectId, oldest: now - keptMs, kept: keptRuns, most: removedTogether }) as { id: number }[];
+    for (const { id } of removed) this.#cachedParts.delete(id);
+  }
+}
+
+/** Throws `conflict` for a member whose tests other members have. */
+export function refuseLost({ state, shard }: Member, run: string): void {
+  if (state !== 'lost') return;
+  throw new OperationError(
+    'conflict',
+    `shard ${shard} of the run ${run} was silent or started again elsewhere, so other processes have its tests: drop its results`,
+  );
+}
+
+type OwnedRow = Planned & Omit<RunTest, 'title'> & { title: string };
+
+function toOwned({ id, project, file, title, ...planned }: OwnedRow): Planned & { details: RunTest } {
+  return { ...planned, details: { id, project, file, title: JSON.parse(title) as string[] } };
+}
+
+type ResultRow = {
+  id: string;
+  project: string;
+  file: string;
+  title: string;
+  shard: number;
+  durations: string;
+  outcomes: string;
+  result: string | null;
+  is_running: number;
+};
+
+function toResult({ title, durations, outcomes, result, is_running, ...row }: ResultRow): RunTestResult {
+  const usual = usualDuration(durations);
+  const { id, project, file, shard } = row;
+  return {
+    id,
+    project,
+    file,
+    title: JSON.parse(title) as string[],
+    shard,
+    status: is_running ? 'running' : 'waiting',
+    ...(result !== null && (JSON.parse(result) as Pick<RunTestResult, 'status'>)),
+    ...(usual !== undefined && { usual_ms: usual }),
+    flaky_runs: flakyRuns(outcomes),
+  };
+}

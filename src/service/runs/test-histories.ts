@@ -1,0 +1,80 @@
+import type { RunTest } from '../../contract/test-runs.ts';
+import type { Database } from '../database/database.ts';
+import { median } from './division.ts';
+
+/** How a test ended. */
+export type Outcome = 'passed' | 'flaky' | 'failed' | 'skipped';
+
+export type Finished = { test: number; outcome: Outcome; duration: number };
+
+const keptDurations = 10;
+const keptOutcomes = 30;
+/** Longer than runs are kept. */
+const keptMs = 90 * 24 * 60 * 60 * 1000;
+
+/** The tests of all projects, with their latest durations and outcomes. */
+export class TestHistories {
+  readonly #database: Database;
+  readonly #note;
+  readonly #select;
+  readonly #histories;
+  readonly #change;
+
+  constructor(database: Database) {
+    this.#database = database;
+    this.#note = database.prepare(
+      `INSERT INTO suite_tests (project_id, test_id, playwright_project, file, title, seen_at)
+       SELECT :project, value ->> 'id', value ->> 'project', value ->> 'file', value -> 'title', :now
+       FROM json_each(:tests) WHERE true
+       ON CONFLICT (project_id, test_id) DO UPDATE SET playwright_project = excluded.playwright_project,
+         file = excluded.file, title = excluded.title, seen_at = excluded.seen_at`,
+    );
+    this.#select = database.prepare(
+      `SELECT id, test_id, durations FROM suite_tests
+       WHERE project_id = :project AND test_id IN (SELECT value FROM json_each(:ids))`,
+    );
+    this.#histories = database.prepare(
+      'SELECT id, durations, outcomes FROM suite_tests WHERE id IN (SELECT value FROM json_each(?))',
+    );
+    this.#change = database.prepare('UPDATE suite_tests SET durations = ?, outcomes = ? WHERE id = ?');
+  }
+
+  /** Stores tests. Returns, by their Playwright ids, their own ids and their usual durations in ms, if these are known. */
+  note(projectId: string, tests: RunTest[], now: number): Map<string, { id: number; usual: number | undefined }> {
+    this.#note.run({ project: projectId, tests: JSON.stringify(tests), now });
+    const ids = JSON.stringify(tests.map(({ id }) => id));
+    const rows = this.#select.all({ project: projectId, ids }) as { id: number; test_id: string; durations: string }[];
+    return new Map(rows.map(({ id, test_id, durations }) => [test_id, { id, usual: usualDuration(durations) }]));
+  }
+
+  /** Adds results. A test that Playwright skipped without starting it has neither a duration nor an outcome. */
+  add(results: readonly Finished[]): void {
+    const finished = new Map(results.map((result) => [result.test, result]));
+    const rows = this.#histories.all(JSON.stringify([...finished.keys()]));
+    for (const { id, durations, outcomes } of rows as { id: number; durations: string; outcomes: string }[]) {
+      const { outcome, duration } = finished.get(id)!;
+      const isSkipped = outcome === 'skipped';
+      const earlier = JSON.parse(durations) as number[];
+      const latest = isSkipped && duration === 0 ? earlier : [...earlier, Math.round(duration)].slice(-keptDurations);
+      const letters = isSkipped ? outcomes : (outcomes + letterOf[outcome]).slice(-keptOutcomes);
+      this.#change.run(JSON.stringify(latest), letters, id);
+    }
+  }
+
+  /** Removes tests that no run had for 90 days. */
+  removeOld(projectId: string, now: number): void {
+    this.#database.prepare('DELETE FROM suite_tests WHERE project_id = ? AND seen_at < ?').run(projectId, now - keptMs);
+  }
+}
+
+const letterOf = { passed: 'p', flaky: 'f', failed: 'x' } as const;
+
+/** The median of stored durations, in ms. */
+export function usualDuration(durations: string): number | undefined {
+  return median(JSON.parse(durations) as number[]);
+}
+
+/** In how many of the stored outcomes a test was flaky. */
+export function flakyRuns(outcomes: string): number {
+  return outcomes.split(letterOf.flaky).length - 1;
+}
