@@ -30,7 +30,8 @@ export class TestHistories {
          file = excluded.file, title = excluded.title, seen_at = excluded.seen_at`,
     );
     this.#select = database.prepare(
-      `SELECT id, test_id, durations FROM suite_tests
+      // One text instead of thousands of rows, because it takes less time.
+      `SELECT json_group_array(json_array(test_id, id, durations)) AS rows FROM suite_tests
        WHERE project_id = :project AND test_id IN (SELECT value FROM json_each(:ids))`,
     );
     this.#histories = database.prepare(
@@ -41,10 +42,12 @@ export class TestHistories {
 
   /** Stores tests. Returns, by their Playwright ids, their own ids and their usual durations in ms, if these are known. */
   note(projectId: string, tests: RunTest[], now: number): Map<string, { id: number; usual: number | undefined }> {
+    if (tests.length === 0) return new Map();
     this.#note.run({ project: projectId, tests: JSON.stringify(tests), now });
     const ids = JSON.stringify(tests.map(({ id }) => id));
-    const rows = this.#select.all({ project: projectId, ids }) as { id: number; test_id: string; durations: string }[];
-    return new Map(rows.map(({ id, test_id, durations }) => [test_id, { id, usual: usualDuration(durations) }]));
+    const { rows: text } = this.#select.get({ project: projectId, ids }) as { rows: string };
+    const rows = JSON.parse(text) as [test: string, id: number, durations: string][];
+    return new Map(rows.map(([test, id, durations]) => [test, { id, usual: usualDuration(durations) }]));
   }
 
   /** Adds results. A test that Playwright skipped without starting it has neither a duration nor an outcome. */
