@@ -53,6 +53,7 @@ import { LimitStore } from './organization/limits.ts';
 import { ProfileStore } from './profiles/profiles.ts';
 import { ProjectStore } from './organization/projects.ts';
 import { ProxyStore } from './proxies/proxies.ts';
+import { Locks } from './locks/locks.ts';
 import { Runs } from './runs/runs.ts';
 import { Secrets } from './database/secrets.ts';
 import type { ServiceOptions } from './service-options.ts';
@@ -236,6 +237,7 @@ export async function openParts(options: PartOptions) {
     retentionDays: options.auditRetentionDays ?? 90,
     largestMiB: options.auditMaxMiB ?? 1024,
   });
+  const locks = new Locks(database, clock);
   pools.open();
   profileSaved = (profileId) => void pools.profileSaved(profileId);
   savedEarly.forEach(profileSaved);
@@ -255,6 +257,7 @@ export async function openParts(options: PartOptions) {
     chromeStore: options.chromeStore ?? chromeStore,
     invocations,
     limits,
+    locks,
     log,
     machines,
     metrics,
@@ -301,6 +304,7 @@ export async function openParts(options: PartOptions) {
     endBrowsers: () =>
       everyStep(
         () => isKept && machines?.detach(),
+        () => locks.close(),
         () => readiness.close(),
         () => apps.close(),
         () => connections.close(),

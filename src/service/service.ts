@@ -38,6 +38,7 @@ import { listen, type HttpServer } from './http/server.ts';
 import { SocketRoutes } from './http/socket-route.ts';
 import type { TokenRequests } from './http/token-requests.ts';
 import { operationHandlers } from './operation-handlers.ts';
+import { LockPath } from './locks/lock-path.ts';
 import { liveSession } from './live-view/live-view.ts';
 import { liveViewRoute } from './live-view/live-view-sockets.ts';
 import { noteCall } from './telemetry/note-call.ts';
@@ -247,7 +248,11 @@ async function serve(
   };
   const redirect: ConnectOptions['redirect'] = (...to) => forwarding?.redirect(...to);
   const connect = { ...parts, callers, addresses, auditor, redirect, isEmbedded: shared !== undefined };
-  const routes = new SocketRoutes({ ...sockets, ...connectPaths(sockets, connect) });
+  const routes = new SocketRoutes({
+    ...sockets,
+    ...connectPaths(sockets, connect),
+    '/locks': new LockPath({ ...connect, locks: parts.locks }),
+  });
   const server = await listen({
     fetch: app.fetch,
     port,

@@ -8,8 +8,8 @@ import type { Answered } from '../audit/auditor.ts';
 import type { Addresses } from '../http/addresses.ts';
 import { errorHeaders, toOperationError } from '../http/answers/error-answer.ts';
 import type { Callers } from '../http/app.ts';
-import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
-import { bearerToken, type SocketPath, type SocketRequest } from '../http/socket-route.ts';
+import type { Caller } from '../http/handler.ts';
+import type { SocketPath, SocketRequest } from '../http/socket-route.ts';
 import { attachedLiveView } from '../live-view/live-view-document.ts';
 import type { Pool } from '../pools/pool.ts';
 import { type Pools, acquire } from '../pools/pools.ts';
@@ -23,7 +23,7 @@ import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
-import { clientKind, readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
+import { clientKind, connectParameters, readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
 import { attachmentLines, Exchange } from './exchange.ts';
 import { readLaunchOptions } from './launch-header.ts';
 import { endWith } from './lease-end.ts';
@@ -85,7 +85,11 @@ export class ConnectPath implements SocketPath {
   upgrade(asked: SocketRequest): void {
     const { socket, request } = asked;
     this.#sockets.add(socket);
-    const exchange = new Exchange(socket, { path: this.#path, record: this.#options.auditor.begin(request) });
+    const exchange = new Exchange(socket, {
+      path: this.#path,
+      names: connectParameters,
+      record: this.#options.auditor.begin(request),
+    });
     exchange.left.addEventListener('abort', () => this.#sockets.delete(socket));
     this.#serve(asked, exchange).catch((error: unknown) => {
       if (exchange.left.aborted) return;
@@ -104,10 +108,9 @@ export class ConnectPath implements SocketPath {
   async #serve(asked: SocketRequest, exchange: Exchange): Promise<void> {
     const { request, socket, search } = asked;
     const { clock, log } = this.#options;
-    const token = bearerToken(request) ?? search.get('token') ?? '';
-    const apiKey = this.#identify(token, exchange);
+    const { callers } = this.#options;
+    const caller = exchange.identify(callers, asked);
     const query = readConnectQuery(search);
-    const caller = { apiKey, projectId: this.#projectOf(apiKey, request, query.project) };
     refuseOtherEngine(request);
     const launch = await this.#options.sessions.requestedLaunch(readLaunchOptions(request));
     const problem = this.#versionProblem(request.headers['user-agent']);
@@ -135,7 +138,7 @@ export class ConnectPath implements SocketPath {
     }
 
     const { lease } = session;
-    const noted = { session: session.id, pool: pool.name ?? pool.id, key: apiKey.id };
+    const noted = { session: session.id, pool: pool.name ?? pool.id, key: caller.apiKey.id };
     this.#options.events.emit('leasedByUrl', clientKind(request.headers['user-agent']));
     log('lease_started', { ...noted, waited_ms: clock.now() - askedAt });
     let isRedirected = false;
@@ -156,7 +159,7 @@ export class ConnectPath implements SocketPath {
         ? [await attachedReplay(session, this.#options.replays, { ...link, title: query.name })]
         : [];
     // The key may have been deleted while its client waited.
-    this.#identify(token, exchange);
+    exchange.identify(callers, asked);
     const attachments = [attachedLiveView(session, link), ...replay];
     const url = endsAnywhere(request, query) && (await this.#options.redirect(session, this.#path, attachments));
     if (url) {
@@ -169,27 +172,6 @@ export class ConnectPath implements SocketPath {
       exchange.accepted();
       return attachmentLines(attachments);
     });
-  }
-
-  /** Throws `unauthorized`, and `forbidden` for tokens that work for a few other requests only. */
-  #identify(token: string, exchange: Exchange): ApiKeyIdentity {
-    const apiKey = this.#options.callers.identify(token);
-    if (!apiKey) {
-      throw new OperationError(
-        'unauthorized',
-        token === ''
-          ? 'the request has no API key: send it in the header "Authorization: Bearer KEY", or add token=KEY to the URL'
-          : "the service doesn't know this API key",
-      );
-    }
-    exchange.apiKey = apiKey;
-    if (apiKey.only) throw new OperationError('forbidden', 'this token leases no browsers: use an API key');
-    return apiKey;
-  }
-
-  #projectOf(apiKey: ApiKeyIdentity, { headers }: IncomingMessage, inQuery: string | undefined): string {
-    const chosen = [headers['x-kernel-project-id'] ?? []].flat()[0]?.trim();
-    return this.#options.callers.projectOf(apiKey, chosen || inQuery);
   }
 
   /** Throws `not_found`, and `bad_request` if the client must name a pool. */

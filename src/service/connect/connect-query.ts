@@ -31,16 +31,21 @@ export const connectParameters: ReadonlySet<string> = new Set(Object.keys(connec
 
 /** Throws `bad_request` for a wrong value, and for an unknown name: a misspelled one must not be ignored. */
 export function readConnectQuery(search: URLSearchParams): ConnectQuery {
+  refuseUnknown(search, connectParameters);
+  return readQuery({ query: connectQuery }, search) as ConnectQuery;
+}
+
+/** Throws `bad_request` for a parameter that isn't one of `names`. */
+export function refuseUnknown(search: URLSearchParams, names: ReadonlySet<string>): void {
   for (const parameter of search.keys()) {
     const known = parameter.replace(/^tags\[.*\]$/s, 'tags');
-    if (connectParameters.has(known)) continue;
+    if (names.has(known)) continue;
     const asked = parameter.slice(0, 64);
     throw new OperationError(
       'bad_request',
-      `there is no parameter ${JSON.stringify(asked)}; the nearest one is ${nearestName(asked, connectParameters)}`,
+      `there is no parameter ${JSON.stringify(asked)}; the nearest one is ${nearestName(asked, names)}`,
     );
   }
-  return readQuery({ query: connectQuery }, search) as ConnectQuery;
 }
 
 /** The tags of a lease: the client's name and version, such as `Playwright/1.65.1 node/20.20`, and those of the query. */

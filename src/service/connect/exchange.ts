@@ -3,9 +3,11 @@ import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Answered } from '../audit/auditor.ts';
-import type { ApiKeyIdentity } from '../http/handler.ts';
+import { OperationError } from '../../contract/errors.ts';
+import type { Callers } from '../http/app.ts';
+import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
+import { bearerToken, type SocketRequest } from '../http/socket-route.ts';
 import { refuse } from '../http/websockets.ts';
-import { connectParameters } from './connect-query.ts';
 
 /** The silence after which the system asks if a client's machine still answers, in ms. */
 const keepAliveMs = 20_000;
@@ -20,18 +22,43 @@ export class Exchange {
   readonly #record: (status: number) => void;
   readonly #requestId = randomUUID();
 
-  constructor(socket: Duplex, { path, record }: { path: string; record: (answered: Answered) => void }) {
+  /** Its record keeps only the values of the query parameters `names`. */
+  constructor(
+    socket: Duplex,
+    { path, names, record }: { path: string; names: ReadonlySet<string>; record: (answered: Answered) => void },
+  ) {
     this.#socket = socket;
     let isRecorded = false;
     this.#record = (status) => {
       if (isRecorded) return;
       isRecorded = true;
       const requestId = this.#requestId;
-      record({ route: path, apiKey: this.apiKey, status, requestId, names: connectParameters });
+      record({ route: path, apiKey: this.apiKey, status, requestId, names });
     };
     this.left = signalOfEnd(socket);
     socket.once('refused', (status: number) => this.#record(status));
     this.left.addEventListener('abort', () => this.#record(499));
+  }
+
+  /**
+   * The client's key and project. Throws `unauthorized`, `forbidden` for tokens that work for a few other requests only,
+   * and everything that `projectOf` throws.
+   */
+  identify(callers: Callers, { request, search }: SocketRequest): Caller {
+    const token = bearerToken(request) ?? search.get('token') ?? '';
+    const apiKey = callers.identify(token);
+    if (!apiKey) {
+      throw new OperationError(
+        'unauthorized',
+        token === ''
+          ? 'the request has no API key: send it in the header "Authorization: Bearer KEY", or add token=KEY to the URL'
+          : "the service doesn't know this API key",
+      );
+    }
+    this.apiKey = apiKey;
+    if (apiKey.only) throw new OperationError('forbidden', 'this token opens no WebSocket here: use an API key');
+    const chosen = [request.headers['x-kernel-project-id'] ?? []].flat()[0]?.trim();
+    return { apiKey, projectId: callers.projectOf(apiKey, chosen || (search.get('project') ?? undefined)) };
   }
 
   /** Call it when the client got its WebSocket. */

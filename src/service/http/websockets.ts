@@ -76,17 +76,29 @@ export function countArriving(client: WebSocket, socket: Duplex, waiting: Claim)
 
 /**
  * Pings a client until it is gone, and calls `onPong` at each answer. So bytes pass in both directions, although
- * clients send no pings: Playwright can't.
+ * clients send no pings: Playwright can't. A client that leaves `mostMissed` pings in turn without an answer is
+ * disconnected at the next one; by default none is.
  */
-export function pingRegularly(client: WebSocket, clock: Clock, onPong: () => void): void {
+export function pingRegularly(
+  client: WebSocket,
+  clock: Clock,
+  onPong: () => void,
+  { intervalMs = pingIntervalMs, mostMissed = Infinity }: { intervalMs?: number; mostMissed?: number } = {},
+): void {
   let cancel: () => void;
+  let missed = 0;
   const pingLater = () => {
-    cancel = clock.after(pingIntervalMs, () => {
+    cancel = clock.after(intervalMs, () => {
+      if (missed >= mostMissed) return client.terminate();
+      missed += 1;
       client.ping();
       pingLater();
     });
   };
   pingLater();
-  client.on('pong', onPong);
+  client.on('pong', () => {
+    missed = 0;
+    onPong();
+  });
   client.once('close', () => cancel());
 }

@@ -1,0 +1,103 @@
+import type { IncomingMessage } from 'node:http';
+import type { Duplex } from 'node:stream';
+import { invalidField, limitReached, OperationError } from '../../contract/errors.ts';
+import type { Answered } from '../audit/auditor.ts';
+import { refuseUnknown } from '../connect/connect-query.ts';
+import { Exchange } from '../connect/exchange.ts';
+import { errorHeaders, toOperationError } from '../http/answers/error-answer.ts';
+import type { Callers } from '../http/app.ts';
+import type { SocketPath, SocketRequest } from '../http/socket-route.ts';
+import { pingRegularly, WebSocketServer, type WebSocket } from '../http/websockets.ts';
+import type { Clock } from '../process/clock.ts';
+import type { Claimant, Locks } from './locks.ts';
+
+export type LockPathOptions = {
+  locks: Locks;
+  callers: Callers;
+  auditor: { begin(request: IncomingMessage): (answered: Answered) => void };
+  clock: Clock;
+};
+
+/**
+ * A client that leaves two pings without an answer is gone. So a machine that vanishes, or a process that is stopped,
+ * loses its locks after at most 9 s.
+ */
+const pings = { intervalMs: 3000, mostMissed: 2 };
+const parameters: ReadonlySet<string> = new Set(['name', 'holder', 'held', 'project', 'token']);
+const recorded: ReadonlySet<string> = new Set(['name', 'holder']);
+const mostNames = 20;
+const longestName = 200;
+const mostClaimants = 2000;
+
+/** Locks for WebSockets. A client waits for its names, is told that it holds them, and holds them until its socket closes. */
+export class LockPath implements SocketPath {
+  readonly #options: LockPathOptions;
+  readonly #server = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    perMessageDeflate: false,
+    maxPayload: 1024,
+  });
+  readonly #sockets = new Set<Duplex>();
+
+  constructor(options: LockPathOptions) {
+    this.#options = options;
+  }
+
+  upgrade(asked: SocketRequest): void {
+    const { request, socket, head, search } = asked;
+    const record = this.#options.auditor.begin(request);
+    const exchange = new Exchange(socket, { path: '/locks', names: recorded, record });
+    try {
+      const { projectId } = exchange.identify(this.#options.callers, asked);
+      const { names, holder, held } = readQuery(search);
+      const { locks } = this.#options;
+      if (locks.count(projectId) >= mostClaimants)
+        throw limitReached('too many clients wait for locks in this project', mostClaimants, locks.count(projectId));
+      this.#sockets.add(socket);
+      socket.once('close', () => this.#sockets.delete(socket));
+      this.#server.handleUpgrade(request, socket, head, (client) => {
+        exchange.accepted();
+        this.#serve(client, projectId, { names, holder }, held);
+      });
+    } catch (error) {
+      const known = toOperationError(error);
+      if (known.code === 'internal_error') console.error('a client of /locks failed:', error);
+      exchange.refuse(known.status, known.code, known.message, errorHeaders(known));
+    }
+  }
+
+  close(): void {
+    for (const socket of this.#sockets) socket.destroy();
+  }
+
+  #serve(client: WebSocket, projectId: string, asked: Omit<Claimant, 'onHeld'>, held: string | undefined): void {
+    const { locks, clock } = this.#options;
+    const send = (message: object) => client.send(JSON.stringify(message));
+    let isHeld = false;
+    const claimant: Claimant = {
+      ...asked,
+      onHeld: (token) => {
+        isHeld = true;
+        send({ type: 'held', token });
+      },
+    };
+    client.on('error', () => client.terminate());
+    const end = locks.claim(projectId, claimant, held);
+    client.once('close', end);
+    // At each answer to a ping, because a client that waits long wants to say for whom.
+    const tell = () => !isHeld && send({ type: 'waiting', ...locks.position(projectId, claimant) });
+    tell();
+    pingRegularly(client, clock, tell, pings);
+  }
+}
+
+function readQuery(search: URLSearchParams): { names: string[]; holder: string; held: string | undefined } {
+  refuseUnknown(search, parameters);
+  const names = [...new Set(search.getAll('name'))];
+  if (names.length === 0)
+    throw new OperationError('bad_request', 'the URL names no lock: add name=NAME, once for each lock');
+  if (names.length > mostNames || names.some((name) => name === '' || name.length > longestName))
+    throw invalidField('name', `must be 1 to ${mostNames} names of 1 to ${longestName} characters`);
+  return { names, holder: (search.get('holder') ?? '').slice(0, longestName), held: search.get('held') ?? undefined };
+}
