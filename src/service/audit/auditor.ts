@@ -3,6 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import { matchedRoutes } from 'hono/route';
 import type { ExportedAuditLog } from '../../contract/audit-logs.ts';
+import { testRuns } from '../../contract/test-runs.ts';
 import { operationsOf, type OperationTree } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Addresses } from '../http/addresses.ts';
@@ -76,7 +77,8 @@ export class Auditor {
     outgoing.on('close', () => {
       const { route, apiKey } = this.#noted.get(outgoing)?.() ?? { route: '', apiKey: undefined };
       const isScrape = route === metricsPath && outgoing.statusCode === 200;
-      if (unrecorded.has(route) || isScrape || isRead(method, route, outgoing.statusCode)) return;
+      const { statusCode } = outgoing;
+      if (unrecorded.has(route) || isScrape || isRead(method, route, statusCode) || isReport(route, statusCode)) return;
       const status = isUndelivered(outgoing) ? 499 : outgoing.statusCode;
       const names = this.#queryNames.get(`${method} ${route}`);
       record({ route, apiKey, status, requestId: String(outgoing.getHeader('x-request-id')), names });
@@ -110,6 +112,11 @@ export class Auditor {
       });
     };
   }
+}
+
+/** Whether a shard of a run reported results. Each shard does that every few seconds. */
+function isReport(route: string, status: number): boolean {
+  return route === testRuns.report.path && status < 400;
 }
 
 /** Whether a dashboard page fetched its data. An open page does that several times per second. */

@@ -149,7 +149,7 @@ export class RunRecords {
       .prepare(
         `SELECT test_id, total_shards AS total, run_tests.shard, ifnull(member, 0) AS id, ifnull(state, 'lost') AS state,
            ifnull(state = 'ended' AND outcome <> 'failed', 0) AS passed
-         FROM run_attempts JOIN run_tests ON attempt_id = run_attempts.id JOIN suite_tests ON suite_tests.id = test
+         FROM run_attempts JOIN run_tests ON run_tests.attempt_id = run_attempts.id JOIN suite_tests ON suite_tests.id = test
            LEFT JOIN run_members ON run_members.id = member
          WHERE run_attempts.project_id = ? AND run = ? AND attempt < ? ORDER BY attempt, total_shards = ?`,
       )
@@ -221,7 +221,7 @@ export class RunRecords {
          WHERE CASE :status WHEN 'flaky' THEN outcome = 'flaky' WHEN 'running' THEN is_running AND outcome IS NULL
            WHEN 'waiting' THEN NOT is_running AND outcome IS NULL
            WHEN 'failed' THEN outcome = 'failed' OR (outcome IS NULL AND :over) ELSE true END
-         ORDER BY iif(:slowest, -(result ->> 'duration_ms'), 0), unit, test LIMIT :limit OFFSET :offset`,
+         ORDER BY iif(:slowest, -ifnull(result ->> 'duration_ms', -1), 0), unit, test LIMIT :limit OFFSET :offset`,
       )
       .all({
         attempt,
