@@ -34,7 +34,7 @@ const own: ReadonlySet<string> = new Set(chromiumSwitches({ headless: false, san
 
 /** Any value of these is safe. */
 const allowed = namesIn(`
-  accept-lang allow-insecure-localhost allow-running-insecure-content auto-select-desktop-capture-source autoplay-policy
+  accept-lang allow-insecure-localhost allow-running-insecure-content autoplay-policy
   blink-settings disable-3d-apis disable-accelerated-2d-canvas disable-blink-features disable-font-subpixel-positioning
   disable-gpu disable-lcd-text disable-notifications disable-site-isolation-trials disable-smooth-scrolling
   disable-software-rasterizer disable-web-security disable-webgl enable-automation enable-blink-features

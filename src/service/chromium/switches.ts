@@ -110,6 +110,7 @@ const refused: [RegExp, string][] = [
   [/(^|-)extension(?!s$)|extensions-|^load-|^app(-id)?$/, 'extensions are set in the field extensions'],
   [/^(headless|window-size)$/, 'headless and viewport are settings of their own'],
   [/-cmd-prefix$|launcher|subprocess-path|library|plugin|^type$/, 'Chromium must not start other programs'],
+  [/^auto-select-(desktop|screen|window)-/, 'it shows other sessions, and --use-fake-device-for-media-stream does not'],
   [/-file$|-output-path$|^(log-net-log|webrtc-event-logging)$/, 'Chromium must not write files of your choice'],
 ];
 

@@ -64,6 +64,7 @@ for (const path of ['/playwright', '/cdp'] as const) {
         /launchOptions\.args: "--load-extension=\/tmp" is not allowed/,
       ],
       [{ args: ['--not-a-switch'] }, /"--not-a-switch" is not allowed, because the service does not know it/],
+      [{ args: ['--auto-select-desktop-capture-source=Entire screen'] }, /because it shows other sessions/],
       [{ args: 'x' }, /launchOptions\.args: /],
       [{ channel: 'chrome-canary' }, /launchOptions\.channel: .*"chrome-canary".* it has /],
       [{ ignoreDefaultArgs: ['--mute-audio'] }, /launchOptions\.ignoreDefaultArgs/],
