@@ -91,7 +91,11 @@ function programOf(env: NodeJS.ProcessEnv): Command {
 function setUp(command: Command): void {
   command.showHelpAfterError(`(see ${commandPath(command)} --help)`);
   command.exitOverride();
-  for (const subcommand of command.commands) setUp(subcommand);
+  for (const subcommand of command.commands) {
+    // Positional options of the program end at the name of the command.
+    subcommand.version(version).options.at(-1)?.hideHelp();
+    setUp(subcommand);
+  }
 }
 
 function commandPath(command: Command): string {

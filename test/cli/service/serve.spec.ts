@@ -94,7 +94,10 @@ test('serve refuses wrong arguments and variables, and points to the help', asyn
   const groups = ['Network', 'Browsers', 'Limits', 'Data and records', 'Many machines', 'Operation', 'Options'];
   expect(help.stdout.match(/^[A-Z][\w ]+:$/gm)).toEqual([...groups, 'Examples'].map((group) => `${group}:`));
   const { version } = JSON.parse(await readFile('package.json', 'utf8')) as { version: string };
-  expect((await run('--version')).stdout.trim()).toBe(version);
+  for (const command of ['', 'pools list ', 'run ']) {
+    expect((await run(`${command}--version`)).stdout.trim()).toBe(version);
+    expect((await run(`${command}--help`)).stdout.includes('--version')).toBe(command === '');
+  }
 });
 
 test('after kill -9 all browsers end within 10 s, and the next service has the data', async ({ serve, directory }) => {
