@@ -85,8 +85,8 @@ export class Machines implements Launcher<MachineSession> {
       const host = this.#machine(url);
       const sent = state.sent && new SentProfile(state.sent, { client: host.client, directories: profiles });
       const session = this.#session(host, { ...state, id, sent });
-      const { name, tags, startUrl, pool, leasedAt, telemetry = session.lease.telemetry } = state;
-      Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry });
+      const { name, tags, startUrl, pool, leasedAt, telemetry = session.lease.telemetry, asked } = state;
+      Object.assign(session.lease, { name, tags, startUrl, pool, leasedAt, telemetry, launch: asked });
       const { timeoutSeconds, invocationId, isChanged = false, wasReused = false, launch } = state;
       Object.assign(session, { timeoutSeconds, invocationId, isChanged, wasReused, launch });
       // The client of a lease that ends with its connection was connected to the earlier control plane.

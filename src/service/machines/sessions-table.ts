@@ -39,6 +39,8 @@ export type MachineSessionState = {
   isChanged?: boolean;
   wasReused?: boolean;
   launch?: Launch;
+  /** The launch options of the lease's client. */
+  asked?: Launch;
   telemetry?: readonly TelemetryCategory[];
   isEnding?: boolean;
 };
@@ -82,7 +84,18 @@ export class MachineSessionRecords {
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
   const { isChanged, wasReused, launch, profile, profileVersion, isSaved, alive } = session;
-  const { token, liveViewToken, name, tags, startUrl, endsWithSocket, pool, leasedAt, telemetry } = session.lease;
+  const {
+    token,
+    liveViewToken,
+    name,
+    tags,
+    startUrl,
+    endsWithSocket,
+    pool,
+    leasedAt,
+    telemetry,
+    launch: asked,
+  } = session.lease;
   return {
     settings: { ...settings, saveChanges: isSaved },
     ...(profile !== settings.profile && { loadedProfile: profile }),
@@ -102,6 +115,7 @@ function stateOf(session: MachineSession): MachineSessionState {
     ...(isChanged && { isChanged }),
     ...(wasReused && { wasReused }),
     ...(launch && { launch: withoutProxy(launch) }),
+    ...(asked && { asked: withoutProxy(asked) }),
     telemetry,
     ...(!alive && { isEnding: true }),
   };

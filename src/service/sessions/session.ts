@@ -258,6 +258,7 @@ export abstract class Session {
   /** Gives the browser the window and the proxy of the launch options with which it was started. */
   async complete(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
     this.lease.launch = launch;
+    if (launch) this.record();
     const size = windowSizeIn(launch?.args ?? []);
     if (size) await this.resize({ ...this.settings.viewport, ...size }, false);
     if (launch?.proxy) await this.changeProxy(launch.proxy, signal);

@@ -41,6 +41,7 @@ for (const { path, connect } of [
     await using second = await startService({ ...options, log: (event) => void logged.push(event) });
     const { call } = withCall(second);
     await expect(page).toHaveTitle('before');
+    expect((await call('GET', '/browsers')).body).toMatchObject([{ launch_options: { args: ['--lang=de'] } }]);
     expect(await countsOf(call)).toEqual([1, 0]);
     await page.goto(`${app.url}/after`);
     await browser.close();
