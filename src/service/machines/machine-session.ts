@@ -59,7 +59,6 @@ export class MachineSession extends Session {
   #save: ProfileSave | undefined;
   #failure: OperationError | undefined;
   #canceledDownloads = 0;
-  #isDetached = false;
   #isOver = false;
 
   constructor(options: MachineSessionOptions) {
@@ -155,7 +154,7 @@ export class MachineSession extends Session {
 
   override takeBack(): void {
     // The next control plane ends the lease. This one can't store the new URLs of the session any more.
-    if (!this.#isDetached) super.takeBack();
+    if (!this.isDetached) super.takeBack();
   }
 
   override changeHands(options = { wipe: false }): void {
@@ -165,7 +164,7 @@ export class MachineSession extends Session {
 
   async end(): Promise<void> {
     // Only a profile that is being saved is worth the wait.
-    if (this.#isDetached && !(this.#closing && this.savesProfile)) return;
+    if (this.isDetached && !(this.#closing && this.savesProfile)) return;
     this.markEnded();
     await (this.#closing ??= this.#finish(() => this.#delete()));
   }
@@ -287,7 +286,7 @@ export class MachineSession extends Session {
 
   /** Call when the browser ended on the machine, for instance because it crashed. */
   async endedOnMachine({ profile_save: save, end_reason: reason = 'browser_ended' }: BrowserSession): Promise<void> {
-    if (this.#isDetached && !this.#closing) return;
+    if (this.isDetached && !this.#closing) return;
     if (this.alive) this.endReason = reason;
     this.markEnded();
     await (this.#closing ??= this.#finish(() => Promise.resolve(save)));
@@ -295,7 +294,7 @@ export class MachineSession extends Session {
 
   /** Ends the session without a call to its machine, because the machine or the session on it is lost. */
   lose(): void {
-    if (!this.alive || this.#isDetached) return;
+    if (!this.alive || this.isDetached) return;
     this.endReason = 'machine_lost';
     if (this.savesProfile) this.#notSaved(new Error(`the machine ${this.host.url} was lost`));
     this.markEnded();
@@ -308,7 +307,7 @@ export class MachineSession extends Session {
 
   /** Leaves the session running on its machine for the next control plane. */
   detach(): void {
-    this.#isDetached = true;
+    this.isDetached = true;
     this.watchIdle(undefined);
     for (const socket of this.sockets) socket.destroy();
   }

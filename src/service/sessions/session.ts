@@ -81,6 +81,8 @@ export abstract class Session {
   isChanged = false;
   /** Whether an earlier lease used the browser. It may have changed cookies and storage. */
   wasReused = false;
+  /** Whether it runs on for the next control plane, which ends its lease. */
+  isDetached = false;
   /** The reason if the session ended by itself. */
   endReason: BrowserSession['end_reason'];
   /** The launch options with which the browser runs now, beside its settings. A reused browser keeps those of its last lease. */

@@ -59,7 +59,9 @@ for (const fault of ['ends', 'is cut off @long']) {
 for (const release of ['recycle', 'reuse']) {
   test(`a restarted control plane ends the leases of its former clients, with release=${release}`, async ({}, testInfo) => {
     await using machine = await startService({ apiKey });
-    const options = { apiKey, dataDirectory: testInfo.outputPath('control'), machines: { from: machine.url } };
+    const logged: string[] = [];
+    const log = (event: string) => void logged.push(event);
+    const options = { apiKey, dataDirectory: testInfo.outputPath('control'), machines: { from: machine.url }, log };
     const first = await startService(options);
     await withCall(first).call('POST', '/browser_pools', pool);
     const client = await connect(first, `&release=${release}`);
@@ -74,6 +76,7 @@ for (const release of ['recycle', 'reuse']) {
     const { body: after } = await withCall(machine).call('GET', '/browsers');
     expect(after).toHaveLength(1);
     expect(after[0].session_id).not.toBe(before[0].session_id);
+    expect(logged.filter((event) => event === 'lease_ended')).toHaveLength(1);
     (await connect(second)).close();
   });
 }
