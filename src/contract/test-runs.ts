@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { empty, json, list, operation } from './operation.ts';
-import { pageQuery, queryInteger } from './pagination.ts';
-import { timestamp } from './values.ts';
+import { pageQuery, queryInteger, timestamp } from './values.ts';
 
 /** The name of a run: the same for all shards of one run, and for its later attempts. */
 export const runName = z.string().regex(/^[\w.:@+-]{1,200}$/, 'must be 1 to 200 letters, digits or any of _.:@+-');
