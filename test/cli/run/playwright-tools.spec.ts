@@ -80,17 +80,19 @@ test("mcp starts Playwright's server, whose tools act in a leased browser", asyn
 });
 
 for (const end of ['attach is interrupted', 'attach is killed', 'its session is closed @long'])
-  test(`attach attaches Playwright's command line until ${end}`, async ({ shortEnv: env, service }) => {
+  test(`attach attaches Playwright's command line until ${end}`, async ({ shortEnv: env, service }, testInfo) => {
     await service.call('POST', '/browser_pools', { name: 'ci', size: 1, headless: true });
     await mkdir(outputPath(), { recursive: true });
+    // Playwright's sessions of all directories share their names.
+    const session = `shop-${testInfo.parallelIndex}`;
     const playwright = join(import.meta.dirname, '../../../node_modules/playwright/cli.js');
     const leases = async () => (await service.call('GET', '/browser_pools/ci')).body.acquired_count;
     const cli = async (...words: string[]) => {
-      const command = new CliProcess(['cli', '-s=shop', ...words], { main: playwright, cwd: outputPath(), env });
+      const command = new CliProcess(['cli', `-s=${session}`, ...words], { main: playwright, cwd: outputPath(), env });
       expect((await command.exited).code, command.output).toBe(0);
       return command.output;
     };
-    await using attached = new CliProcess(['attach', '--session', 'shop'], { cwd: outputPath(), env });
+    await using attached = new CliProcess(['attach', '--session', session], { cwd: outputPath(), env });
     await expect.poll(() => attached.output, { timeout: 60_000 }).toContain('Press Ctrl+C');
     expect(attached.output).not.toContain(service.apiKey);
     expect(await leases()).toBe(1);
