@@ -140,7 +140,7 @@ test('dist contains only our own code: source maps name no other sources', async
     for (const source of sources) {
       const path = relative(packed, join(dirname(file), source));
       // No project compiles against these sources. They are in the repository only: the package would be too large.
-      const known = /^src\/(service|cli|reaper|player|views)\//.test(path) ? root : packed;
+      const known = /^src\/(archive|contract|service|cli|reaper|player|views)\//.test(path) ? root : packed;
       expect(/^(src|fixtures)\//.test(path) && existsSync(join(known, path)), `${file} names ${source}`).toBe(true);
     }
   }
