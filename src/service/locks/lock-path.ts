@@ -46,19 +46,18 @@ export class LockPath implements SocketPath {
 
   upgrade(asked: SocketRequest): void {
     const { request, socket, head, search } = asked;
-    const record = this.#options.auditor.begin(request);
-    const exchange = new Exchange(socket, { path: '/locks', names: recorded, record });
+    const { auditor, callers, locks } = this.#options;
+    const exchange = new Exchange(socket, { path: '/locks', names: recorded, record: auditor.begin(request) });
     try {
-      const { projectId } = exchange.identify(this.#options.callers, asked);
-      const { names, holder, held } = readQuery(search);
-      const { locks } = this.#options;
+      const { projectId } = exchange.identify(callers, asked);
+      const { held, ...wanted } = readQuery(search);
       if (locks.count(projectId) >= mostClaimants)
-        throw limitReached('too many clients wait for locks in this project', mostClaimants, locks.count(projectId));
+        throw limitReached('too many clients ask for locks in this project', mostClaimants, locks.count(projectId));
       this.#sockets.add(socket);
       socket.once('close', () => this.#sockets.delete(socket));
       this.#server.handleUpgrade(request, socket, head, (client) => {
         exchange.accepted();
-        this.#serve(client, projectId, { names, holder }, held);
+        this.#serve(client, { projectId, wanted, held, isAllowed: () => isUsable(exchange, callers, asked) });
       });
     } catch (error) {
       const known = toOperationError(error);
@@ -71,24 +70,45 @@ export class LockPath implements SocketPath {
     for (const socket of this.#sockets) socket.destroy();
   }
 
-  #serve(client: WebSocket, projectId: string, asked: Omit<Claimant, 'onHeld'>, held: string | undefined): void {
+  #serve(
+    client: WebSocket,
+    options: {
+      projectId: string;
+      wanted: Omit<Claimant, 'onHeld'>;
+      held: string | undefined;
+      isAllowed: () => boolean;
+    },
+  ): void {
     const { locks, clock } = this.#options;
+    const { projectId, wanted, held, isAllowed } = options;
     const send = (message: object) => client.send(JSON.stringify(message));
     let isHeld = false;
     const claimant: Claimant = {
-      ...asked,
+      ...wanted,
       onHeld: (token) => {
         isHeld = true;
         send({ type: 'held', token });
       },
     };
     client.on('error', () => client.terminate());
-    const end = locks.claim(projectId, claimant, held);
-    client.once('close', end);
-    // At each answer to a ping, because a client that waits long wants to say for whom.
-    const tell = () => !isHeld && send({ type: 'waiting', ...locks.position(projectId, claimant) });
+    client.once('close', locks.claim(projectId, claimant, held));
+    const tell = () => {
+      if (!isHeld) send({ type: 'waiting', ...locks.position(projectId, claimant) });
+    };
     tell();
-    pingRegularly(client, clock, tell, pings);
+    // A client that waits long wants to say for whom.
+    const answered = () => (isAllowed() ? tell() : client.close(1008, 'the API key was revoked'));
+    pingRegularly(client, clock, answered, pings);
+  }
+}
+
+/** Whether the client's key still belongs to the project. */
+function isUsable(exchange: Exchange, callers: Callers, asked: SocketRequest): boolean {
+  try {
+    exchange.identify(callers, asked);
+    return true;
+  } catch {
+    return false;
   }
 }
 

@@ -3,7 +3,7 @@ import type { ListPage } from '../../contract/operation.ts';
 import type { RunTest, RunTestResult } from '../../contract/test-runs.ts';
 import type { Database } from '../database/database.ts';
 import { pageOfRows, Table } from '../database/table.ts';
-import { attemptsTable, membersTable, type Attempt, type Member } from './run-tables.ts';
+import { attemptsTable, membersTable, runTestsTable, type Attempt, type Member } from './run-tables.ts';
 import { flakyRuns, usualDuration, type Finished, type Outcome } from './test-histories.ts';
 
 /** A test of an attempt. */
@@ -53,6 +53,8 @@ export class RunRecords {
     this.#database = database;
     this.attempts = new Table(database, attemptsTable);
     this.members = new Table(database, membersTable);
+    // Made here. Thousands of its rows are read and written together, so the statements are written out.
+    void new Table(database, runTestsTable);
     this.#planned = database.prepare(
       `SELECT json_group_array(json_array(test_id, test, unit, shard, weight_ms, member)) AS rows
        FROM run_tests JOIN suite_tests ON suite_tests.id = test WHERE attempt_id = ?`,
@@ -87,7 +89,7 @@ export class RunRecords {
     return new Map(rows.map(([id, test, unit, shard, weight, member]) => [id, { test, unit, shard, weight, member }]));
   }
 
-  /** Begins an attempt, and removes old ones of the project. */
+  /** Begins an attempt, and removes old ones. */
   begin(attempt: Omit<Attempt, 'id' | 'started_at' | 'updated_at'>, now: number): Attempt {
     this.#removeOld(attempt.project_id, now);
     return this.attempts.insert({ ...attempt, id: this.#nextId('run_attempts'), started_at: now, updated_at: now });
@@ -245,8 +247,8 @@ export class RunRecords {
     const removed = this.#database
       .prepare(
         `DELETE FROM run_attempts WHERE id IN (
-           SELECT id FROM run_attempts WHERE project_id = :project AND (started_at < :oldest OR started_at <= (
-             SELECT started_at FROM run_attempts WHERE project_id = :project ORDER BY started_at DESC LIMIT 1 OFFSET :kept))
+           SELECT id FROM run_attempts WHERE started_at < :oldest OR project_id = :project AND started_at <= (
+             SELECT started_at FROM run_attempts WHERE project_id = :project ORDER BY started_at DESC LIMIT 1 OFFSET :kept)
            ORDER BY started_at LIMIT :most) RETURNING id`,
       )
       .all({ project: projectId, oldest: now - keptMs, kept: keptRuns, most: removedTogether }) as { id: number }[];

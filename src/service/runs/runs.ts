@@ -30,10 +30,11 @@ export class Runs {
   constructor(database: Database, clock: Clock) {
     this.#database = database;
     this.#clock = clock;
+    // First, because the statements of the records read its table.
+    this.#histories = new TestHistories(database);
     this.#records = new RunRecords(database);
     this.#heartbeats = new Heartbeats(clock);
     this.#followers = new Followers(clock);
-    this.#histories = new TestHistories(database);
     const parts = { database, clock, records: this.#records, heartbeats: this.#heartbeats };
     this.views = new RunViews(parts);
     this.#plans = new Plans({ ...parts, histories: this.#histories });

@@ -1,6 +1,8 @@
 import type { RunTest } from '../../contract/test-runs.ts';
 import type { Database } from '../database/database.ts';
+import { Table } from '../database/table.ts';
 import { median } from './division.ts';
+import { suiteTestsTable } from './run-tables.ts';
 
 /** How a test ended. */
 export type Outcome = 'passed' | 'flaky' | 'failed' | 'skipped';
@@ -14,17 +16,15 @@ const keptMs = 90 * 24 * 60 * 60 * 1000;
 
 /** The tests of all projects, with their latest durations and outcomes. */
 export class TestHistories {
-  readonly #database: Database;
+  readonly #rows: Table<typeof suiteTestsTable>;
   readonly #note;
   readonly #select;
-  readonly #histories;
-  readonly #change;
 
   constructor(database: Database) {
-    this.#database = database;
+    this.#rows = new Table(database, suiteTestsTable);
     this.#note = database.prepare(
-      `INSERT INTO suite_tests (project_id, test_id, playwright_project, file, title, seen_at)
-       SELECT :project, value ->> 'id', value ->> 'project', value ->> 'file', value -> 'title', :now
+      `INSERT INTO suite_tests (project_id, test_id, playwright_project, file, title, durations, outcomes, seen_at)
+       SELECT :project, value ->> 'id', value ->> 'project', value ->> 'file', value -> 'title', '[]', '', :now
        FROM json_each(:tests) WHERE true
        ON CONFLICT (project_id, test_id) DO UPDATE SET playwright_project = excluded.playwright_project,
          file = excluded.file, title = excluded.title, seen_at = excluded.seen_at`,
@@ -34,10 +34,6 @@ export class TestHistories {
       `SELECT json_group_array(json_array(test_id, id, durations)) AS rows FROM suite_tests
        WHERE project_id = :project AND test_id IN (SELECT value FROM json_each(:ids))`,
     );
-    this.#histories = database.prepare(
-      'SELECT id, durations, outcomes FROM suite_tests WHERE id IN (SELECT value FROM json_each(?))',
-    );
-    this.#change = database.prepare('UPDATE suite_tests SET durations = ?, outcomes = ? WHERE id = ?');
   }
 
   /** Stores tests. Returns, by their Playwright ids, their own ids and their usual durations in ms, if these are known. */
@@ -53,20 +49,23 @@ export class TestHistories {
   /** Adds results. A test that Playwright skipped without starting it has neither a duration nor an outcome. */
   add(results: readonly Finished[]): void {
     const finished = new Map(results.map((result) => [result.test, result]));
-    const rows = this.#histories.all(JSON.stringify([...finished.keys()]));
-    for (const { id, durations, outcomes } of rows as { id: number; durations: string; outcomes: string }[]) {
+    for (const { id, durations, outcomes } of this.#rows.list({ id: [...finished.keys()] })) {
       const { outcome, duration } = finished.get(id)!;
       const isSkipped = outcome === 'skipped';
-      const earlier = JSON.parse(durations) as number[];
-      const latest = isSkipped && duration === 0 ? earlier : [...earlier, Math.round(duration)].slice(-keptDurations);
-      const letters = isSkipped ? outcomes : (outcomes + letterOf[outcome]).slice(-keptOutcomes);
-      this.#change.run(JSON.stringify(latest), letters, id);
+      const hasDuration = !isSkipped || duration > 0;
+      this.#rows.change(
+        { id },
+        {
+          ...(hasDuration && { durations: [...durations, Math.round(duration)].slice(-keptDurations) }),
+          ...(!isSkipped && { outcomes: (outcomes + letterOf[outcome]).slice(-keptOutcomes) }),
+        },
+      );
     }
   }
 
   /** Removes tests that no run had for 90 days. */
   removeOld(projectId: string, now: number): void {
-    this.#database.prepare('DELETE FROM suite_tests WHERE project_id = ? AND seen_at < ?').run(projectId, now - keptMs);
+    this.#rows.delete({ project_id: projectId, seen_at: { below: now - keptMs } });
   }
 }
 

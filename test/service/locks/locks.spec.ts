@@ -130,6 +130,17 @@ test('projects have locks of their own', async ({ ask, client }) => {
   expect((await ask('name=A')).isHeld).toBe(false);
 });
 
+test('a client whose key is revoked loses its locks', async ({ service, ask, client }) => {
+  const { id, key } = await client.apiKeys.create({ name: 'ci' });
+  const holder = new LockClient({ url: service.url, apiKey: key }, 'name=A');
+  await holder.held();
+  await client.apiKeys.delete(id);
+  const next = await ask('name=A');
+  const [code] = (await holder.closed) as [number];
+  expect(code).toBe(1008);
+  await next.held();
+});
+
 test('refuses wrong requests with a reason', async ({ service }) => {
   const url = `${service.url.replace('http', 'ws')}/locks`;
   const headers: Record<string, string> = { authorization: `Bearer ${service.apiKey}` };

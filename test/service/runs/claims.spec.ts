@@ -73,6 +73,21 @@ test('an absent shard loses its tests, and gets the rest if it comes late', asyn
   expect(pass.tests.length).toBeGreaterThan(0);
 });
 
+test('a service that stood still takes no shard for lost', async ({ shard, clock }) => {
+  const [one, two] = shardsOf(2, (index) => shard({ index, total: 2 }));
+  await two!.start();
+  await one!.complete();
+  const timers = clock.pending().length;
+  const waiting = one!.claim({ wait: 60 });
+  await expect.poll(() => clock.pending().length).toBe(timers + 1);
+  // Its machine was asleep for a minute.
+  clock.advance(500);
+  clock.jump(60_000);
+  clock.advance(patienceMs - 1000);
+  await two!.report(two!.tests, { ended: true });
+  expect(await waiting).toMatchObject({ state: 'complete' });
+});
+
 test('a pass that dies loses its tests to the next one', async ({ shard, clock, suite }) => {
   const [one, absent] = shardsOf(2, (index) => shard({ index, total: 2 }));
   await one!.complete();
@@ -117,6 +132,17 @@ test('a run survives a restart of the service', async ({ suite, shard: make }, t
   expect([...parts.flat(), ...last].toSorted()).toEqual(suite.map(({ id }) => id).toSorted());
   expect(await shards[0]!.claim()).toMatchObject({ state: 'complete' });
   expect(await client.testRuns.retrieve('nightly')).toMatchObject({ state: 'passed' });
+});
+
+test('old runs are removed, and the durations of their tests stay longer', async ({ shard, client, clock }) => {
+  const day = 24 * 60 * 60 * 1000;
+  await shard({ run: 'first', total: 1 }).complete();
+  clock.jump(31 * day);
+  expect(await shard({ run: 'second', total: 1 }).start()).toMatchObject({ basis: 'durations' });
+  await expect(client.testRuns.retrieve('first')).rejects.toMatchObject({ status: 404 });
+  clock.jump(91 * day);
+  await shard({ run: 'third', total: 1, suite: [suiteTest('other')] }).start();
+  expect(await shard({ run: 'fourth', total: 1 }).start()).toMatchObject({ basis: 'count' });
 });
 
 test('shows the tests of a run with their results and history', async ({ shard, client, suite, clock }) => {
