@@ -36,7 +36,10 @@ export type Upgrade = SocketRequest & {
 export type SocketRouteOptions<S> = {
   clock: Clock;
   socket: ServerOptions;
-  /** Returns the same session for the same token, and `undefined` for an unknown or expired one. */
+  /**
+   * Returns the same session for the same token, and `undefined` for an unknown or expired one. Throws an `OperationError` if
+   * the session can't be used by this path.
+   */
   find: (token: string) => S | undefined;
   /**
    * Accepts or refuses a client. Each answer to a ping counts as use of the session. After a rejection the client gets the
@@ -67,7 +70,13 @@ export class SocketRoute<S extends { touch(): void }> implements SocketPath {
 
   /** Serves a client with a session's token. Calls `accepted` at the handshake, which adds its lines to the answer. */
   join(token: string, { request, socket, head, search }: SocketRequest, accepted: () => string[] = () => []): void {
-    const session = this.#options.find(token);
+    let session: S | undefined;
+    try {
+      session = this.#options.find(token);
+    } catch (error) {
+      if (error instanceof OperationError) return refuse(socket, error.status, error.code, error.message);
+      throw error;
+    }
     if (!session) return refuseToken(socket);
     this.#sockets.add(socket);
     socket.once('close', () => this.#sockets.delete(socket));

@@ -1,7 +1,10 @@
 import { OperationError } from '../../contract/errors.ts';
 import { parseNetworkPattern, type NetworkPattern } from '../../tunnel/pattern.ts';
 import type { Exposure, Tunnel } from '../chromium/network/exposure.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { Lease } from '../sessions/lease.ts';
+
+/** A session whose pages can reach hosts of its client. */
+type Exposing = { readonly id: string; readonly lease: Lease; exposure: Exposure | undefined };
 
 /** Carries connections of a session's browser to the machine of its client. */
 export type Carrier = Tunnel & {
@@ -25,7 +28,7 @@ export function clientPattern(text: string): NetworkPattern {
 }
 
 /** Throws `conflict` if another client than `client` exposes hosts to a session. */
-export function refuseSecond({ id, exposure }: LocalSession, client: string): void {
+export function refuseSecond({ id, exposure }: Exposing, client: string): void {
   if (exposure instanceof ClientExposure && exposure.tunnel && exposure.client !== client)
     throw new OperationError(
       'conflict',
@@ -37,13 +40,13 @@ export function refuseSecond({ id, exposure }: LocalSession, client: string): vo
 export class ClientExposure implements Exposure {
   readonly client: string;
   readonly matches: NetworkPattern;
-  readonly #session: LocalSession;
+  readonly #session: Exposing;
   #carrier: Carrier | undefined;
   readonly #lease: AbortSignal;
   readonly #leave = () => this.#carrier?.end('the session has ended, or its lease was given back');
 
   /** Exposes hosts until the lease ends. An earlier tunnel of the same client ends. Throws `conflict` if another one has a tunnel. */
-  constructor(session: LocalSession, options: { client: string; matches: NetworkPattern; carrier: Carrier }) {
+  constructor(session: Exposing, options: { client: string; matches: NetworkPattern; carrier: Carrier }) {
     refuseSecond(session, options.client);
     if (session.exposure instanceof ClientExposure) session.exposure.close();
     this.client = options.client;
