@@ -24,7 +24,7 @@ export default {
       ['firstPauseMs * 2 ** this.#failures', 'firstPauseMs'],
       ['if (this.#cancel) return;', ''],
       ['    this.#failures = 0;', ''],
-      ["this.#isMissing ? 'no_chromium' : 'unavailable'", "'unavailable'"],
+      ["this.#isMissing ? (this.#failure as OperationError).code : 'unavailable'", "'unavailable'"],
       ['|| this.#isMissing;', ';'],
     ],
   },

@@ -14,6 +14,7 @@ type ServeOptions = {
   tlsKey?: string;
   dataDir?: string;
   chromium?: string;
+  firefox?: string;
   sandbox: boolean;
   sessionUids?: string;
   allowSharedUser?: true;
@@ -76,6 +77,7 @@ export function serveCommand(env: NodeJS.ProcessEnv): Command {
     )
     .optionsGroup('Browsers:')
     .option('--chromium <file>', 'the Chromium to run')
+    .option('--firefox <file>', "a Firefox for versions of Playwright whose own build isn't installed")
     .option('--no-sandbox', "run Chromium without its sandbox, where the system doesn't allow one")
     .option(
       '--session-uids <first-last>',
@@ -161,7 +163,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
   const { tlsCert, tlsKey } = options;
   if ((tlsCert === undefined) !== (tlsKey === undefined))
     throw new Error('--tls-cert and --tls-key belong together: pass both');
-  const { dataDir, chromium, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
+  const { dataDir, chromium, firefox, sandbox, sessionUids, allowSharedUser, blockLoopback, playwrightCore } = options;
   const { replayFormat, auditRetentionDays, auditMaxSize, maxSessions, downloadQuota, clockStart } = options;
   const { machines, machinesKey, directSessions, metricsToken } = options;
   const overflow = overflowOf(options);
@@ -185,6 +187,7 @@ async function serve(options: ServeOptions, env: NodeJS.ProcessEnv): Promise<voi
       dataDirectory: dataDir === undefined ? dataDirectoryFor(process.cwd(), env) : resolve(dataDir),
       ...(apiKey && { apiKey }),
       chromium: { ...(chromium && { executable: chromium }), ...(!sandbox && { sandbox }) },
+      ...(firefox && { firefox }),
       ...(sessionUids && { sessionUids: parsedUids(sessionUids) }),
       ...(allowSharedUser && { allowSharedUser }),
       ...(blockLoopback && { blockLoopback }),

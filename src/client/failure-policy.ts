@@ -76,7 +76,7 @@ function situationOf(error: unknown): keyof typeof policies {
   }
   if (!(error instanceof ServiceError)) return 'other';
   const { status, code } = error;
-  if (status === 401 || status === 403 || code === 'no_chromium') return 'unusable';
+  if (status === 401 || status === 403 || code === 'no_chromium' || code === 'no_browser') return 'unusable';
   if (status === 429) return 'busy';
   if (status === 529) return 'full';
   if ([502, 503, 504].includes(status)) return code === undefined ? 'gateway' : 'fault';

@@ -3,6 +3,7 @@ import { browser, startUrl } from './browsers.ts';
 import { empty, json, list, operation } from './operation.ts';
 import {
   chromiumArgs,
+  engine,
   extensionSelector,
   idleTimeout,
   launchOptions,
@@ -31,6 +32,7 @@ const pooledProfile = profileSelector.extend({
 const poolCreate = z.strictObject({
   size,
   name: name.optional(),
+  engine: engine.optional().describe("Pools of different engines may have the same name (this service's own field)"),
   fill_rate_per_minute: fillRate
     .default(25)
     .describe('Percent of the pool; the embedded service ignores it and fills as fast as the machine allows'),

@@ -11,6 +11,7 @@ import { replays } from './replays.ts';
 import { telemetry } from './telemetry.ts';
 import {
   chromiumArgs,
+  engine,
   extensionSelector,
   idleTimeout,
   launchOptions,
@@ -64,7 +65,9 @@ export type ProfileSave = z.output<typeof profileSave>;
 export const browser = z.looseObject({
   session_id: z.string(),
   created_at: timestamp,
-  cdp_ws_url: z.string().describe('Bearer link to the browser for CDP clients'),
+  cdp_ws_url: z
+    .string()
+    .describe('Bearer link to the browser for CDP clients; other engines than chromium refuse them'),
   playwright_ws_url: z
     .string()
     .optional()
@@ -92,6 +95,7 @@ export const browser = z.looseObject({
     .describe(
       "Bearer link to the live view that takes no input and can't be changed into the other one (this service's own field)",
     ),
+  engine: engine.optional().describe("Missing for chromium (this service's own field)"),
   headless: z.boolean(),
   stealth: z.boolean(),
   timeout_seconds: z.int().describe('Idle timeout, in seconds'),
@@ -146,6 +150,7 @@ export const startUrl = z.string().max(2 ** 21);
 const browserCreate = z.strictObject({
   name: name.optional(),
   tags: tags.optional(),
+  engine: engine.optional(),
   headless: z.boolean().optional().describe('Default: headful if the service has a display'),
   stealth: z.boolean().default(false),
   gpu: z.boolean().default(false),

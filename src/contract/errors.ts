@@ -29,6 +29,7 @@ export const errorStatus = {
   unavailable: 503,
   draining: 503,
   no_chromium: 503,
+  no_browser: 503,
   machine_timeout: 504,
   insufficient_storage: 507,
   capacity_exhausted: 529,

@@ -32,7 +32,7 @@ export const loadExtensions = operation(
   'POST /browsers/{id}/extensions',
   'Load extensions into a session from zip archives, all or none. Restarts the browser, unless it was started with extensions; ' +
     'its connections and pages close then, and the profile stays',
-  { body: multipart(extensionLoad), responses: { 201: empty }, errors: [501], repeatable: false },
+  { body: multipart(extensionLoad), responses: { 201: empty }, repeatable: false },
 );
 
 /** The operations on stored extensions. */

@@ -208,8 +208,8 @@ export function actsInSession({ path }: Operation): boolean {
 export function errorsOf(operation: Operation): number[] {
   const { path, scope, errors = [] } = operation;
   const ofPath = path.includes('{') ? [404] : [];
-  // 409: the session or its lease ended during the call. 504: the session's machine doesn't answer.
-  const ofSession = actsInSession(operation) ? [409, 504] : [];
+  // 409: the session or its lease ended during the call. 501: its engine can't do that. 504: its machine doesn't answer.
+  const ofSession = actsInSession(operation) ? [409, 501, 504] : [];
   // 404: the chosen project doesn't exist. 403: it belongs to another key.
   const ofScope = scope === undefined ? [403, 404] : scope === 'organization' ? [403] : [];
   return [...new Set([...commonErrors, ...ofScope, ...ofPath, ...ofSession, ...errors])];

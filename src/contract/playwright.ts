@@ -27,6 +27,6 @@ export const playwright = {
   execute: operation(
     'POST /browsers/{id}/playwright/execute',
     "Run Playwright code beside the session's browser. An error of the code is a result, too",
-    { body: codeRun, responses: { 200: json(codeResult) }, errors: [429, 501] },
+    { body: codeRun, responses: { 200: json(codeResult) }, errors: [429] },
   ),
 };

@@ -86,14 +86,14 @@ export const processes = {
   exec: operation(
     'POST /browsers/{id}/process/exec',
     'Run a program in the session, wait for its end and return its output, up to 16 MiB',
-    { body: processExec, responses: { 200: json(processResult) }, errors: [429, 501] },
+    { body: processExec, responses: { 200: json(processResult) }, errors: [429] },
   ),
   spawn: operation('POST /browsers/{id}/process/spawn', 'Start a program in the session', {
     body: processSpawn,
     responses: {
       200: json(z.looseObject({ process_id: z.string(), pid: z.int(), started_at: timestamp })),
     },
-    errors: [429, 501],
+    errors: [429],
   }),
   status: operation('GET /browsers/{id}/process/{process_id}/status', 'Get the state of a process', {
     responses: { 200: json(processStatus) },

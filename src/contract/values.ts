@@ -104,6 +104,12 @@ export const launchOptions = z
 
 export type LaunchOptions = z.output<typeof launchOptions>;
 
+export const engine = z
+  .enum(['chromium', 'firefox', 'webkit'])
+  .describe("The kind of browser; default: chromium (this service's own field, see docs/engines.md)");
+
+export type Engine = z.output<typeof engine>;
+
 export const tunnel = z
   .boolean()
   .describe(

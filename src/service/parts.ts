@@ -11,6 +11,7 @@ import { emptyClipboard } from './input/clipboard.ts';
 import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
 import { Metrics } from './metrics/metrics.ts';
+import { EngineLauncher } from './playwright/engine-launcher.ts';
 import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
@@ -23,7 +24,6 @@ import type { Surroundings } from './sessions/session-settings.ts';
 import { LocalLauncher } from './sessions/local/local-launcher.ts';
 import { Readiness } from './sessions/readiness.ts';
 import type { Launcher } from './sessions/launcher.ts';
-import { localOnly } from './sessions/in-session.ts';
 import type { Session } from './sessions/session.ts';
 import { Sessions } from './sessions/sessions.ts';
 import type { MachinesSettings } from './machines/control-plane.ts';
@@ -109,28 +109,38 @@ export async function openParts(options: PartOptions) {
     (await controlPlaneOf(options.machines, { ...options, secrets, extensions, profiles: profileDirectories }));
   const telemetries = new Telemetries(clock);
   const waitingBytes = new WaitingBytes();
+  const home = {
+    waitingBytes,
+    clock,
+    isolation,
+    directory: sessionsDirectory,
+    profiles: profileDirectories,
+    extensions,
+    chromium: options.chromium,
+    environment: process.env,
+  };
   const launcher: Launcher<Session> =
     machines ??
-    new LocalLauncher({
-      waitingBytes,
-      capture: (session, categories) => telemetries.capture(session, categories),
-      emptyClipboard,
-      clock,
-      isolation,
-      playwrightVersions: playwrights.map(({ version }) => version),
-      directory: sessionsDirectory,
-      profiles: profileDirectories,
-      extensions,
-      chromium: options.chromium,
-      downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
-    });
+    new EngineLauncher(
+      new LocalLauncher({
+        ...home,
+        capture: (session, categories) => telemetries.capture(session, categories),
+        emptyClipboard,
+        playwrightVersions: playwrights.map(({ version }) => version),
+        downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
+      }),
+      { ...home, playwrights, firefox: options.firefox },
+    );
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });
   const proxies = new ProxyStore(database, clock, secrets);
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
     hasDisplay: sessions.hasDisplay,
-    ...(machines && { noDisplay: machines.noDisplay }),
+    ...(machines && {
+      noDisplay: machines.noDisplay,
+      onlyChromium: 'the machines of a control plane start only chromium',
+    }),
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
     resolveExtension: (selector) => extensions.resolve(projectId, selector),
@@ -147,7 +157,7 @@ export async function openParts(options: PartOptions) {
 
   const tunnelBytes = new SocketBytes();
   const playwrightEndpoint = new PlaywrightEndpoint({
-    find: (token) => localOnly(sessions.byToken(token)),
+    find: (token) => sessions.byToken(token),
     installed: playwrights,
     hosts: new PlaywrightHosts({ isolation, environment: process.env, clock }),
     clock,

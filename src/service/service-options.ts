@@ -17,6 +17,8 @@ export type ServiceOptions = {
   apiKey?: string;
   /** The path of Chromium (default: Playwright's own, else the system's), and whether it runs in its sandbox. */
   chromium?: { executable?: string; sandbox?: boolean };
+  /** A Firefox for versions of Playwright whose own build isn't installed. Default: there is none. */
+  firefox?: string;
   /**
    * The user ids of browser sessions and deployments, one for each while it runs. No account of the machine may have
    * one of them. Default: 20000 to 29999 if the service runs as root on Linux. `false`: all run as the service's user.

@@ -239,7 +239,10 @@ async function serve(
     ...(bodyLimit !== undefined && { bodyLimit }),
     ...(shared && { addUser: shared.addUser }),
   });
-  const localByToken = (token: string) => localOnly(byToken(token));
+  const localByToken = (token: string) => {
+    const session = byToken(token);
+    return session && local(session);
+  };
   const sockets = forwarding?.routes ?? {
     '/browser/cdp': cdpRoute({ find: localByToken, clock, events }),
     '/browser/playwright': playwrightEndpoint.route,

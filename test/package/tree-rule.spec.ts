@@ -58,6 +58,8 @@ const safeCalls: Record<string, [Reason, string]> = {
   'logins/robot/watched-page.ts': ['service', 'readFile 1'],
   'machines/control-plane.ts': ['service', 'readFile 1'],
   'machines/launch.ts': ['service', 'createReadStream 1'],
+  'playwright/engine-browser.ts': ['new', 'mkdir 1'],
+  'playwright/engine-builds.ts': ['service', 'readFile 1, readdir 2'],
   'playwright/host.ts': ['user', 'mkdirSync 1, rmSync 1'],
   'playwright/hosts.ts': ['new', 'mkdir 1'],
   'playwright/installed-playwright.ts': ['service', 'readFileSync 1'],

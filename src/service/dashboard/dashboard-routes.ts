@@ -116,6 +116,7 @@ export function openDashboard(options: DashboardRoutesOptions): {
 
   pages.get('/dashboard/thumbnails/:id', async (context) => {
     const session = sessionOf(context, callerOf(context));
+    if (session.settings.engine) return context.body(null, 204);
     const local = localOnly(session);
     if (!local) {
       const { incoming, outgoing } = context.env;

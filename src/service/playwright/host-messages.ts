@@ -5,8 +5,7 @@ export const playwrightHost = "the Playwright host (the service's process betwee
 export const taskDescriptor = 3;
 
 /**
- * A task of the service for a Playwright host, sent as one line of JSON. The host answers with an empty line, or with a
- * line that says why the task failed.
+ * A task of the service for a Playwright host, sent as one line of JSON. The host answers with a line of JSON, too.
  */
 export type HostTask =
   | {
@@ -20,7 +19,24 @@ export type HostTask =
   /** Create a directory, and send requests through a proxy from now on. */
   | { prepare: { directory: string; proxyUrl: string } }
   /** Delete a directory. */
-  | { remove: string };
+  | { remove: string }
+  /** Launch a browser, and end with it. The host answers with a `Launched`. */
+  | { launch: EngineLaunch };
+
+/** `isForeign`: not a build of Playwright, so that the host must find out whether this Playwright understands it. */
+export type EngineLaunch = {
+  engine: 'firefox' | 'webkit';
+  executable: string;
+  isForeign: boolean;
+  /** The URL of a proxy. */
+  proxy?: string | undefined;
+};
+
+/** The address for clients of Playwright's protocol, and the browser's process id in the namespaces of its host. */
+export type Launched = { endpoint: string; pid: number };
+
+/** The answer to a task: `problem` if it failed. */
+export type HostAnswer = { problem?: string; launched?: Launched };
 /** A message names its method before its parameters. In bytes. */
 const longestBeginning = 1024;
 

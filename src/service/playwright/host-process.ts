@@ -7,7 +7,14 @@ import { startChild, type ChildOptions } from '../process/children/child.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { killGroup } from '../process/children/is-running.ts';
 import { Driver, type ClientOptions } from './driver.ts';
-import { playwrightHost, taskDescriptor, type HostTask } from './host-messages.ts';
+import {
+  playwrightHost,
+  taskDescriptor,
+  type EngineLaunch,
+  type HostAnswer,
+  type HostTask,
+  type Launched,
+} from './host-messages.ts';
 
 /** The files of a host: `host` is the built `host.ts`, `command` is the command line program of `playwright-core`. */
 export type HostProgram = { host: string; command: string };
@@ -91,6 +98,12 @@ export class HostProcess {
     return await this.#driver.publish(cdpUrl, client);
   }
 
+  /** Launches a browser. The process ends with it. Throws `unavailable` with Playwright's reason. */
+  async launch(launch: EngineLaunch): Promise<Launched> {
+    const { launched } = await this.#carryOut({ launch });
+    return launched!;
+  }
+
   /** Removes a directory with the rights of the session's user. */
   async remove(directory: string): Promise<void> {
     await this.#carryOut({ remove: directory });
@@ -102,28 +115,35 @@ export class HostProcess {
   }
 
   /** Sends one task at a time, because answers carry no id. */
-  async #carryOut(task: HostTask): Promise<void> {
+  async #carryOut(task: HostTask): Promise<HostAnswer> {
     const carriedOut = this.#turn.then(() => this.#answerTo(task));
     this.#turn = carriedOut.catch(() => {});
-    await carriedOut;
+    return await carriedOut;
   }
 
-  async #answerTo(task: HostTask): Promise<void> {
+  async #answerTo(task: HostTask): Promise<HostAnswer> {
     const deadline = new AbortController();
     const timer = setTimeout(() => deadline.abort(), taskTimeoutMs);
     try {
       const answered = once(this.#answers, 'line', { signal: deadline.signal });
       this.#tasks.write(`${JSON.stringify(task)}\n`);
-      const ended = this.ended.then(() => ['it ended']);
+      const ended = this.ended.then(() => problemOf('it ended'));
       const late = (error: unknown) => {
-        if (deadline.signal.aborted) return [`it did not answer within ${taskTimeoutMs / 1000} s`];
+        if (deadline.signal.aborted) return problemOf(`it did not answer within ${taskTimeoutMs / 1000} s`);
         throw error;
       };
-      const [problem] = (await Promise.race([answered.catch(late), ended])) as [string];
-      if (problem !== '') throw new OperationError('unavailable', `${playwrightHost} failed: ${problem}`);
+      const [line] = (await Promise.race([answered.catch(late), ended])) as [string];
+      const answer = JSON.parse(line) as HostAnswer;
+      if (answer.problem !== undefined)
+        throw new OperationError('unavailable', `${playwrightHost} failed: ${answer.problem}`);
+      return answer;
     } finally {
       clearTimeout(timer);
       deadline.abort();
     }
   }
+}
+
+function problemOf(problem: string): [string] {
+  return [JSON.stringify({ problem } satisfies HostAnswer)];
 }

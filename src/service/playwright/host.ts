@@ -1,9 +1,11 @@
 import { mkdirSync, rmSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { Socket } from 'node:net';
+import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { sendRequestsThrough } from './host-requests.ts';
-import { taskDescriptor, type HostTask } from './host-messages.ts';
+import { launchEngine } from './launch-engine.ts';
+import { taskDescriptor, type HostAnswer, type HostTask } from './host-messages.ts';
 
 /**
  * The program of a Playwright host: `host.js <command of playwright-core>`. Runs Playwright's driver, the one that
@@ -20,19 +22,23 @@ const tasks = new Socket({ fd: taskDescriptor });
 tasks.on('error', () => {});
 tasks.once('close', () => process.exit(0));
 createInterface({ input: tasks }).on('line', (line) => {
-  let problem = '';
-  try {
-    carryOut(JSON.parse(line) as HostTask);
-  } catch (error) {
-    problem = (error as Error).message.replaceAll('\n', ' ');
-  }
-  tasks.write(`${problem}\n`);
+  void answerTo(JSON.parse(line) as HostTask).then((answer) => tasks.write(`${JSON.stringify(answer)}\n`));
 });
 
 process.argv = [process.execPath, command, 'run-driver'];
 createRequire(command)(command);
 
-function carryOut(task: HostTask): void {
+async function answerTo(task: HostTask): Promise<HostAnswer> {
+  try {
+    if ('launch' in task) return { launched: await launchEngine(dirname(command!), task.launch) };
+    carryOut(task);
+    return {};
+  } catch (error) {
+    return { problem: (error as Error).message };
+  }
+}
+
+function carryOut(task: Exclude<HostTask, { launch: unknown }>): void {
   if ('prepare' in task) {
     mkdirSync(task.prepare.directory, { recursive: true });
     sendRequestsThrough(task.prepare.proxyUrl);

@@ -136,7 +136,7 @@ export class PlaywrightHosts {
       void process.ended.then(() => removeTree(directory)).catch(() => {});
       await mkdir(directory, { mode: 0o700 });
       await isolatedUser?.own(directory);
-      const environment = Object.fromEntries(directories.map((name) => [name, directory]));
+      const environment = writableDirectories(directory);
       await process.joinSession({ user: isolatedUser?.user, directory, environment });
       return new SessionHost(process, this.#clock);
     } catch (error) {
@@ -176,6 +176,11 @@ export class PlaywrightHosts {
     void host.ended.then(() => this.#running.delete(host));
     return host;
   }
+}
+
+/** The variables with which a host writes to this directory only. */
+export function writableDirectories(directory: string): Record<string, string> {
+  return Object.fromEntries(directories.map((name) => [name, directory]));
 }
 
 /**

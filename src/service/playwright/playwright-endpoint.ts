@@ -9,10 +9,12 @@ import type { SocketBytes } from '../process/network/socket-bytes.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import { pathSegments } from '../sessions/confined-path.ts';
 import type { Lease } from '../sessions/lease.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
+import { LocalSession } from '../sessions/local/local-session.ts';
+import type { Session } from '../sessions/session.ts';
 import { ClientExposure, clientPattern } from '../tunnel/client-exposure.ts';
 import { SocksTunnel } from '../tunnel/socks-tunnel.ts';
 import type { ClientOptions } from './driver.ts';
+import { EngineSession } from './engine-session.ts';
 import { HostChannel } from './host-channel.ts';
 import type { PlaywrightHosts } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
@@ -30,12 +32,15 @@ const socketOptions = {
  */
 type Artifacts = ClientOptions & { marksDownloads: boolean };
 
+/** A session of this machine. */
+type Served = LocalSession | EngineSession;
+
 /** The host's address for one client. Call `leave` when the client is gone. */
 type Published = { endpoint: string; leave: () => void };
 
 /** Accepts the WebSockets of `playwright_ws_url`, whose clients speak Playwright's protocol, and connects them to hosts. */
 export class PlaywrightEndpoint {
-  readonly route: SocketRoute<LocalSession>;
+  readonly route: SocketRoute<Served>;
   /** The Playwrights of this machine. */
   readonly installed: readonly InstalledPlaywright[];
   readonly #hosts: PlaywrightHosts;
@@ -45,7 +50,7 @@ export class PlaywrightEndpoint {
   readonly #channel: HostChannel;
 
   constructor(options: {
-    find: (token: string) => LocalSession | undefined;
+    find: (token: string) => Session | undefined;
     installed: readonly InstalledPlaywright[];
     hosts: PlaywrightHosts;
     clock: Clock;
@@ -60,7 +65,7 @@ export class PlaywrightEndpoint {
     this.#channel = new HostChannel(options.clock);
     const { find, clock } = options;
     this.route = new SocketRoute({
-      find,
+      find: (token) => served(find(token)),
       clock,
       socket: socketOptions,
       open: (session, upgrade) => this.#connect(session, upgrade),
@@ -73,14 +78,19 @@ export class PlaywrightEndpoint {
     this.#hosts.close();
   }
 
-  async #connect(session: LocalSession, { request, socket, isAllowed, accept }: Upgrade): Promise<void> {
+  async #connect(session: Served, { request, socket, isAllowed, accept }: Upgrade): Promise<void> {
     const userAgent = request.headers['user-agent'];
-    const playwright = servedBy(this.installed, userAgent);
-    if (!playwright) return refuse(socket, 428, 'playwright_version', versionProblem(this.installed, userAgent)!);
+    const offered = session instanceof EngineSession ? [session.playwright] : this.installed;
+    const playwright = servedBy(offered, userAgent);
+    if (!playwright) return refuse(socket, 428, 'playwright_version', versionProblem(offered, userAgent)!);
     const started = this.#clock.now();
     const { lease } = session;
     const network = await exposedNetwork(session, { request, socket, isAllowed }, this.#tunnelBytes);
-    const published = await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
+    const published =
+      session instanceof EngineSession
+        ? // Playwright closes the client's contexts when its connection ends.
+          { endpoint: session.endpoint, leave: () => {} }
+        : await this.#publish(session, playwright, { ...artifactsOf(session, request), lease });
     const { endpoint, leave } = published;
     const host = await openHost(endpoint).catch((error: unknown) => {
       leave();
@@ -102,7 +112,7 @@ export class PlaywrightEndpoint {
 
   /** Passes messages on until the client, the host or the lease is gone. */
   #relay(
-    session: LocalSession,
+    session: Served,
     {
       client,
       socket,
@@ -110,7 +120,11 @@ export class PlaywrightEndpoint {
       network,
     }: { client: WebSocket; socket: Duplex; host: WebSocket; network: ExposedNetwork | undefined },
   ): void {
-    const end = () => close(client, 1001, 'the session has ended, or its lease was given back');
+    const end = () => {
+      close(client, 1001, 'the session has ended, or its lease was given back');
+      // A reused Firefox must not obey a client that doesn't answer.
+      host.terminate();
+    };
     const { lease } = session;
     lease.signal.addEventListener('abort', end);
     client.once('close', () => lease.signal.removeEventListener('abort', end));
@@ -144,7 +158,7 @@ export class PlaywrightEndpoint {
  * malformed pattern, and `conflict` if another client has a tunnel.
  */
 async function exposedNetwork(
-  session: LocalSession,
+  session: Served,
   { request, socket, isAllowed }: Pick<Upgrade, 'request' | 'socket' | 'isAllowed'>,
   bytes: SocketBytes,
 ): Promise<ExposedNetwork | undefined> {
@@ -152,13 +166,19 @@ async function exposedNetwork(
   // Without the option, clients send an empty pattern.
   if (typeof pattern !== 'string' || pattern === '') return undefined;
   const matches = clientPattern(pattern);
-  const proxyUrl = await session.browser.chromium.egress.localProxyUrl();
+  const proxyUrl = await (session instanceof EngineSession
+    ? session.localProxyUrl()
+    : session.browser.chromium.egress.localProxyUrl());
   // The lease may have ended meanwhile.
   if (!socket.writable || !isAllowed()) return undefined;
   const tunnel = new SocksTunnel(matches, bytes);
   const exposure = new ClientExposure(session, { client: newId(), matches, carrier: tunnel });
   for (const end of ['finish', 'close']) socket.once(end, () => exposure.withdraw());
   return { tunnel, proxyUrl };
+}
+
+function served(session: Session | undefined): Served | undefined {
+  return session instanceof LocalSession || session instanceof EngineSession ? session : undefined;
 }
 
 /** The Playwright with the client's minor version. `undefined` if there is none. */
@@ -185,7 +205,7 @@ export function versionProblem(
   );
 }
 
-function versionOf(userAgent = ''): string | undefined {
+export function versionOf(userAgent = ''): string | undefined {
   return /^Playwright\/(\S+)/.exec(userAgent)?.[1];
 }
 

@@ -56,12 +56,12 @@ export class LaunchPause {
   /** The error for acquires of the pool with this title if the last launches failed. */
   error(title: string): OperationError | undefined {
     if (this.#failures === 0) return undefined;
-    const code = this.#isMissing ? 'no_chromium' : 'unavailable';
+    const code = this.#isMissing ? (this.#failure as OperationError).code : 'unavailable';
     const message = `the pool ${title} cannot launch browsers: ${this.reason}`;
     return new OperationError(code, message, { cause: this.#failure });
   }
 
   get #isMissing(): boolean {
-    return this.#failure instanceof OperationError && this.#failure.code === 'no_chromium';
+    return this.#failure instanceof OperationError && /^no_(chromium|browser)$/.test(this.#failure.code);
   }
 }

@@ -1,5 +1,6 @@
 import { longestPollSeconds, type browserPools } from '../../contract/browser-pools.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
+import { engineOf } from './pool-config.ts';
 import { type Pools, acquire } from './pools.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { Clock } from '../process/clock.ts';
@@ -53,7 +54,7 @@ export function browserPoolHandlers({
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
-      const launch = await sessions.requestedLaunch(body.launch_options);
+      const launch = await sessions.requestedLaunch(body.launch_options, { engine: engineOf(pool) });
       const terms = {
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),

@@ -1,5 +1,6 @@
 import type { PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
 import { invalidField } from '../../contract/errors.ts';
+import type { Engine } from '../../contract/values.ts';
 import {
   requestedProfile,
   sessionSettings,
@@ -9,6 +10,10 @@ import {
 
 /** The settings of a pool's browsers, in the form of the database and of the API. */
 export type PoolConfig = PoolCreate;
+
+export function engineOf({ config }: { config: PoolConfig }): Engine {
+  return config.engine ?? 'chromium';
+}
 
 /** Throws `bad_request` for settings that this service doesn't support. */
 export function newPoolConfig(body: PoolCreate, surroundings: Surroundings): PoolConfig {

@@ -1,12 +1,13 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { BrowserPool, PoolCreate, PoolUpdate } from '../../contract/browser-pools.ts';
 import { limitReached, OperationError } from '../../contract/errors.ts';
+import type { Engine } from '../../contract/values.ts';
 import { isRunning } from '../process/children/is-running.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { nearestName } from '../process/nearest-name.ts';
 import { ServiceEvents, type AcquireOutcome } from '../process/service-events.ts';
-import { currentProfileId, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
+import { currentProfileId, engineOf, newPoolConfig, updatedPoolConfig, type PoolConfig } from './pool-config.ts';
 import { Fill } from './fill.ts';
 import { Pool } from './pool.ts';
 import { sessionSettings, type Surroundings } from '../sessions/session-settings.ts';
@@ -63,11 +64,11 @@ export class Pools {
   create(projectId: string, body: PoolCreate): Pool {
     if (this.#draining) throw this.#draining;
     const config = newPoolConfig(body, this.#options.surroundingsOf(projectId));
-    this.#refuseTakenName(projectId, config.name);
+    this.#refuseTakenName(projectId, config);
     this.#refuseSize(projectId, config.size);
     const { records, clock } = this.#options;
     const pool = this.#add(
-      records.insert({ id: newId(), projectId, name: config.name, config, createdAt: clock.now() }),
+      records.insert({ id: newId(), projectId, name: columnOf(config), config, createdAt: clock.now() }),
     );
     this.#fill.next();
     return pool;
@@ -83,11 +84,21 @@ export class Pools {
     return this.#ofProject(projectId).sort((a, b) => b.createdAt - a.createdAt || (a.id < b.id ? 1 : -1));
   }
 
-  /** Throws `not_found`. */
-  find(projectId: string, idOrName: string): Pool {
+  /**
+   * Finds a pool by id, else by name. Of pools with the same name, that of Chromium comes first. Throws `not_found`, also if
+   * there is one, but with another engine than asked.
+   */
+  find(projectId: string, idOrName: string, engine?: Engine): Pool {
     const pools = this.#ofProject(projectId);
-    const pool = pools.find(({ id }) => id === idOrName) ?? pools.find(({ name }) => name === idOrName);
+    const byId = pools.filter(({ id }) => id === idOrName);
+    const found = byId.length > 0 ? byId : pools.filter(({ name }) => name === idOrName);
+    const pool = found.find((one) => engineOf(one) === (engine ?? 'chromium')) ?? (engine ? undefined : found[0]);
     if (pool) return pool;
+    if (found.length > 0)
+      throw new OperationError(
+        'not_found',
+        `the pool ${idOrName} has ${found.map(engineOf).join(' and ')}, not ${engine}: create one with the same name and "engine": "${engine}"`,
+      );
     // Comparing takes time that grows with the length of the name.
     const nearest = nearestName(
       idOrName.slice(0, 255),
@@ -109,7 +120,7 @@ export class Pools {
       // Without a change, don't update: that would also end the pause after failed launches.
       if (isDeepStrictEqual(config, pool.config)) return pool;
     }
-    if (config.name !== pool.name) this.#refuseTakenName(projectId, config.name);
+    if (config.name !== pool.name) this.#refuseTakenName(projectId, config);
     if (config.size > pool.config.size) this.#refuseSize(projectId, config.size - pool.config.size);
     await this.#configure(pool, config, patch.discard_all_idle);
     return pool;
@@ -187,7 +198,7 @@ export class Pools {
   }
 
   async #configure(pool: Pool, config: PoolConfig, discardAllIdle: boolean): Promise<void> {
-    this.#options.records.change({ id: pool.id }, { name: config.name, config });
+    this.#options.records.change({ id: pool.id }, { name: columnOf(config), config });
     await pool.update(config, discardAllIdle);
   }
 
@@ -232,13 +243,19 @@ export class Pools {
     throw limitReached(message, cap, sizes);
   }
 
-  #refuseTakenName(projectId: string, name: string | undefined): void {
-    if (!name || !this.#ofProject(projectId).some((pool) => pool.name === name)) return;
+  #refuseTakenName(projectId: string, { name, engine = 'chromium' }: PoolConfig): void {
+    const isTaken = (pool: Pool) => pool.name === name && engineOf(pool) === engine;
+    if (!name || !this.#ofProject(projectId).some(isTaken)) return;
     throw new OperationError(
       'conflict',
       `a pool named ${name} exists already: choose another name, or update that one`,
     );
   }
+}
+
+/** The value of the column `name`. */
+function columnOf({ name, engine = 'chromium' }: PoolConfig): string | undefined {
+  return engine === 'chromium' ? name : undefined;
 }
 
 /** Adds up the browsers that several test runs need from one pool, so that no run waits for another. */
@@ -263,7 +280,7 @@ class SharedSizes {
 export const poolsTable = table('pools', {
   id: text(),
   projectId: text(),
-  /** The same as in `config`. Unique in the project. */
+  /** The same as in `config`, for Chromium. Unique in the project. Pools of other engines may have the same name. */
   name: optional(text()),
   config: json<PoolCreate>(),
   createdAt: time(),

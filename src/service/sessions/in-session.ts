@@ -1,6 +1,8 @@
+import { OperationError } from '../../contract/errors.ts';
 import type { Sessions } from './sessions.ts';
 import { LocalSession } from './local/local-session.ts';
 import type { Session } from './session.ts';
+import type { OtherEngine } from './launch.ts';
 import type { Caller } from '../http/handler.ts';
 
 /** The part of a request that names its session. */
@@ -22,13 +24,23 @@ export async function inSession<T>(
   });
 }
 
+/** The error for something that works only with Chromium. */
+export function withoutCdp(engine: OtherEngine, name: string): OperationError {
+  const message = `${name} works only with chromium, and this browser is ${engine}: docs/engines.md lists what works`;
+  return new OperationError('not_implemented', message);
+}
+
 /** The session, or `undefined` if it runs on another machine. */
 export function localOnly(session: Session | undefined): LocalSession | undefined {
   return session instanceof LocalSession ? session : undefined;
 }
 
-/** The session, which must run on this machine. The service passes requests about other sessions on before they get here. */
+/**
+ * The session, which must run on this machine. The service passes requests about other sessions on before they get here.
+ * Throws `not_implemented` for another engine than Chromium.
+ */
 export function local(session: Session): LocalSession {
   if (session instanceof LocalSession) return session;
+  if (session.settings.engine) throw withoutCdp(session.settings.engine, 'this operation');
   throw new Error(`the browser session ${session.id} runs on another machine`);
 }

@@ -1,23 +1,55 @@
 import { isDeepStrictEqual } from 'node:util';
 import { invalidField, OperationError } from '../../contract/errors.ts';
-import type { LaunchOptions } from '../../contract/values.ts';
+import type { Engine, LaunchOptions } from '../../contract/values.ts';
 import { clientSwitches, windowSizeIn } from '../chromium/client-switches.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 
-/** The launch options of a lease's client that have an effect on its browser. */
-export type Launch = { args: string[]; channel?: string; headless?: false; proxy?: ProxyAccess };
+/** An engine without CDP. */
+export type OtherEngine = Exclude<Engine, 'chromium'>;
+
+/**
+ * The launch options of a lease's client that have an effect on its browser. `playwright`: the version of the client, which
+ * counts for other engines than Chromium.
+ */
+export type Launch = {
+  args: string[];
+  channel?: string;
+  headless?: false;
+  proxy?: ProxyAccess;
+  playwright?: string | undefined;
+};
+
+/** The engine for which a client sends launch options, and the client's version of Playwright if it names one. */
+export type LaunchedFor = { engine?: Engine | undefined; playwright?: string | undefined };
 
 /** The settings of a browser that launch options change. */
 type Launchable = { headless: boolean; channel?: string; extraSwitches?: readonly string[] };
 
-/** What the browsers of a service can be. `checkChannel` throws `bad_request`. Without it, the machines check. */
-type Offer = { hasDisplay: boolean; checkChannel?(channel: string): Promise<unknown> };
+/**
+ * What the browsers of a service can be. `checkChannel` throws `bad_request`. Without it, the machines check. `checkEngine`
+ * throws `no_browser`.
+ */
+type Offer = {
+  hasDisplay: boolean;
+  checkChannel?(channel: string): Promise<unknown>;
+  checkEngine?(engine: OtherEngine, playwright: string): Promise<void>;
+};
 
 /**
  * Returns the launch options that have an effect. Throws `bad_request`, naming the option, for those that the service
  * refuses. Options of the client's own machine are ignored, such as `executablePath`, `env` and `timeout`.
  */
-export async function requestedLaunch(options: LaunchOptions | undefined, offer: Offer): Promise<Launch | undefined> {
+export async function requestedLaunch(
+  options: LaunchOptions | undefined,
+  offer: Offer,
+  { engine = 'chromium', playwright }: LaunchedFor = {},
+): Promise<Launch | undefined> {
+  if (engine !== 'chromium') {
+    if (!options && playwright === undefined) return undefined;
+    const launch = otherLaunch(engine, options, playwright);
+    if (playwright !== undefined) await offer.checkEngine?.(engine, playwright);
+    return launch;
+  }
   if (!options) return undefined;
   const { args = [], channel, headless, proxy, ignoreDefaultArgs } = options;
   if (ignoreDefaultArgs === true || (ignoreDefaultArgs && ignoreDefaultArgs.length > 0))
@@ -31,6 +63,20 @@ export async function requestedLaunch(options: LaunchOptions | undefined, offer:
   };
   if (channel) await offer.checkChannel?.(channel);
   return launch;
+}
+
+/**
+ * The launch options of another engine than Chromium: a proxy. Throws `bad_request` for switches and names of browsers, which
+ * that engine doesn't know.
+ */
+function otherLaunch(
+  engine: OtherEngine,
+  { args = [], channel, proxy, ignoreDefaultArgs }: LaunchOptions = {},
+  playwright: string | undefined,
+): Launch {
+  const refused = Object.entries({ args: args.length > 0, channel, ignoreDefaultArgs }).find(([, isSet]) => isSet);
+  if (refused) throw invalidField(`launchOptions.${refused[0]}`, `${engine} takes none here: remove the option`);
+  return { args: [], playwright, ...(proxy && { proxy: proxyOf(proxy) }) };
 }
 
 /** The settings of a browser that is started with launch options. Its proxy and its size are set when it runs. */

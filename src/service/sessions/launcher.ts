@@ -1,5 +1,6 @@
 import type { OperationError } from '../../contract/errors.ts';
 import type { Session, SessionSettings } from './session.ts';
+import type { OtherEngine } from './launch.ts';
 
 /** Starts the browsers of sessions, on this machine or on others. `LocalLauncher` and `Machines` implement it. */
 export type Launcher<S extends Session> = {
@@ -16,6 +17,8 @@ export type Launcher<S extends Session> = {
   probe(signal: AbortSignal): Promise<void>;
   /** Throws `bad_request` if no browser has this name. Without it, the machines check names. */
   checkChannel?(channel: string): Promise<unknown>;
+  /** Throws `no_browser` if no build of the engine fits this version of Playwright. Default: any. */
+  checkEngine?(engine: OtherEngine, playwright: string): Promise<void>;
   /** How many browsers can run at once. Default: no limit. */
   readonly capacity?: number;
   /**
@@ -31,6 +34,7 @@ export type Launcher<S extends Session> = {
 
 /** The settings of a session that not every service supports. */
 type Needs = {
+  engine?: string | undefined;
   profile?: unknown;
   tunnel?: boolean | undefined;
   extraSwitches?: readonly string[] | undefined;
@@ -39,8 +43,8 @@ type Needs = {
 
 /**
  * Whether a session can run on the service for overflow, which may be the hosted one: that takes no copy of a profile, has
- * no tunnel, and starts Chromium with its own switches.
+ * no tunnel, and starts only Chromium with its own switches.
  */
-export function canOverflow({ profile, tunnel, extraSwitches = [], channel }: Needs): boolean {
-  return !profile && !tunnel && !channel && extraSwitches.length === 0;
+export function canOverflow({ engine = 'chromium', profile, tunnel, extraSwitches = [], channel }: Needs): boolean {
+  return engine === 'chromium' && !profile && !tunnel && !channel && extraSwitches.length === 0;
 }

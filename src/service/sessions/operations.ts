@@ -31,7 +31,7 @@ export function browserHandlers(
   return {
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
-      const launch = await sessions.requestedLaunch(body.launch_options);
+      const launch = await sessions.requestedLaunch(body.launch_options, { engine: body.engine });
       const settings = launchedWith(sessionSettings(body, surroundingsOf(caller.projectId)), launch);
       const session = await sessions.createSingle(settings, body.name, signal);
       session.lease.tags = body.tags;
@@ -111,7 +111,8 @@ export function browserHandlers(
 
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
-    const launch = await sessions.requestedLaunch(body.launch_options);
+    const { engine } = session.settings;
+    const launch = body.launch_options && (await sessions.requestedLaunch(body.launch_options, { engine }));
     const { projectId, proxy: proxyBefore } = session.settings;
     const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
     const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;

@@ -4,6 +4,7 @@ import { requestedCategories } from '../../contract/telemetry.ts';
 import type { Profile } from '../../contract/profiles.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { SessionSettings, StoredExtension } from './session.ts';
+import type { OtherEngine } from './launch.ts';
 import { checkExtraSwitches } from '../chromium/switches.ts';
 
 type ExtensionSelector = BrowserCreate['extensions'][number];
@@ -22,6 +23,8 @@ export type Surroundings = {
   hasDisplay: boolean;
   /** The end of an error message: why there is no display, and how to get a browser. */
   noDisplay?: string;
+  /** Why there is only Chromium. Default: there are other engines. */
+  onlyChromium?: string;
   resolveProfile: ResolveProfile;
   resolveProxy: (id: string) => ProxyAccess;
   resolveExtension: (selector: ExtensionSelector) => StoredExtension;
@@ -32,6 +35,7 @@ const noOwnDisplay = 'the service has none: set DISPLAY for it, or request a hea
 /** Fields that single sessions and pools have in common. */
 type Request = Pick<
   BrowserCreate,
+  | 'engine'
   | 'headless'
   | 'stealth'
   | 'kiosk_mode'
@@ -58,11 +62,22 @@ type Unsupported = {
  */
 export function sessionSettings(
   request: Request,
-  { projectId, hasDisplay, noDisplay = noOwnDisplay, resolveProfile, resolveProxy, resolveExtension }: Surroundings,
+  {
+    projectId,
+    hasDisplay,
+    noDisplay = noOwnDisplay,
+    onlyChromium,
+    resolveProfile,
+    resolveProxy,
+    resolveExtension,
+  }: Surroundings,
 ): SessionSettings {
   refuseUnsupported(request);
   checkExtraSwitches(request.chromium_args ?? []);
-  const headless = request.headless ?? !hasDisplay;
+  const engine = request.engine === 'chromium' ? undefined : request.engine;
+  if (engine && onlyChromium) throw new OperationError('not_implemented', `engine: ${onlyChromium}`);
+  if (engine) refuseForEngine(engine, request);
+  const headless = engine !== undefined || (request.headless ?? !hasDisplay);
   if (!headless && !hasDisplay) throw invalidField('headless', `false needs a display, and ${noDisplay}`);
   const profile = request.profile && requestedProfile(request.profile, resolveProfile);
   const telemetry = requestedCategories(request.telemetry) ?? [];
@@ -70,6 +85,7 @@ export function sessionSettings(
   const extensions = requestedExtensions(request.extensions ?? [], resolveExtension);
   return {
     projectId,
+    ...(engine && { engine }),
     headless,
     stealth: request.stealth,
     kioskMode: request.kiosk_mode,
@@ -84,6 +100,25 @@ export function sessionSettings(
     ...(request.start_url && { startUrl: request.start_url }),
     ...(request.chromium_args?.length && { extraSwitches: request.chromium_args }),
   };
+}
+
+/** Throws `not_implemented` if a request has fields that work only with Chromium. */
+function refuseForEngine(engine: OtherEngine, request: Request): void {
+  const { headless, stealth, kiosk_mode, viewport, profile, start_url, chromium_args = [], tunnel } = request;
+  const asked = {
+    headless: headless === false,
+    stealth,
+    kiosk_mode,
+    viewport,
+    profile,
+    start_url,
+    chromium_args: chromium_args.length > 0,
+    tunnel,
+    telemetry: (requestedCategories(request.telemetry) ?? []).length > 0,
+    extensions: (request.extensions ?? []).length > 0,
+  };
+  const fields = Object.entries(asked).flatMap(([field, isAsked]) => (isAsked ? [field] : []));
+  if (fields.length > 0) throw unsupportedFields(fields, `they work only with chromium, not with ${engine}`);
 }
 
 /** Throws `not_implemented` if a request has fields that the service doesn't support. */

@@ -7,7 +7,7 @@ import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import { IdleTimeout } from './idle-timeout.ts';
-import { isSameLaunch, type Launch } from './launch.ts';
+import { isSameLaunch, type Launch, type OtherEngine } from './launch.ts';
 import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
 
 /** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
@@ -19,6 +19,8 @@ const startPageMs = 1000;
 /** Settings of a session's browser, and its project. */
 export type SessionSettings = {
   projectId: string;
+  /** Default: chromium. */
+  engine?: OtherEngine;
   headless: boolean;
   stealth: boolean;
   kioskMode: boolean;
@@ -69,8 +71,6 @@ export abstract class Session {
   /** In ms since the epoch. */
   readonly createdAt: number;
   readonly settings: SessionSettings;
-  /** The versions of Playwright whose protocol clients may speak. */
-  readonly playwrightVersions: readonly string[];
   /** Resolves when the browser has ended and the session's files are removed. */
   abstract readonly ended: Promise<void>;
   /** The idle timeout, in seconds. It counts while the session is leased. */
@@ -89,6 +89,7 @@ export abstract class Session {
   launch: Launch | undefined;
 
   readonly #clock: Clock;
+  readonly #playwrightVersions: readonly string[];
   readonly #idleTimeout: IdleTimeout;
   #lease: Lease;
   #endedAt: number | undefined;
@@ -105,7 +106,7 @@ export abstract class Session {
     const { id, settings, clock } = options;
     this.id = id;
     this.settings = settings;
-    this.playwrightVersions = options.playwrightVersions ?? [];
+    this.#playwrightVersions = options.playwrightVersions ?? [];
     this.timeoutSeconds = settings.timeoutSeconds;
     this.#lease = new Lease(id, settings.telemetry, options.earlier);
     this.#lease.startUrl = settings.startUrl;
@@ -120,6 +121,11 @@ export abstract class Session {
   /** The current lease, or the last one after the session's end. */
   get lease(): Lease {
     return this.#lease;
+  }
+
+  /** The versions of Playwright whose protocol clients may speak. */
+  get playwrightVersions(): readonly string[] {
+    return this.#playwrightVersions;
   }
 
   /** When it ended, in ms since the epoch. */

@@ -4,7 +4,7 @@ import type { LaunchOptions } from '../../contract/values.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
-import { requestedLaunch, type Launch } from './launch.ts';
+import { requestedLaunch, type Launch, type LaunchedFor } from './launch.ts';
 import { canOverflow, type Launcher } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
@@ -72,8 +72,8 @@ export class Sessions<S extends Session = Session> {
   }
 
   /** See `requestedLaunch`. */
-  async requestedLaunch(options: LaunchOptions | undefined): Promise<Launch | undefined> {
-    return await requestedLaunch(options, this.#launcher);
+  async requestedLaunch(options: LaunchOptions | undefined, by?: LaunchedFor): Promise<Launch | undefined> {
+    return await requestedLaunch(options, this.#launcher, by);
   }
 
   /** The error for new sessions once `drain` was called. */

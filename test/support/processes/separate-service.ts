@@ -32,7 +32,12 @@ export async function startSeparateService(hidden: string): Promise<SeparateServ
 }
 
 /** `start` runs the command line of the CLI, `$3 $4`, in the new namespaces. */
-async function startUnshared(hidden: string, namespaces: string[], start: string): Promise<SeparateService> {
+async function startUnshared(
+  hidden: string,
+  namespaces: string[],
+  start: string,
+  env: Record<string, string> = {},
+): Promise<SeparateService> {
   const apiKey = 'separate-service-key';
   const main = fileURLToPath(new URL('../../../dist/src/cli/main.js', import.meta.url));
   // The path must be short, because it holds sockets.
@@ -43,7 +48,7 @@ async function startUnshared(hidden: string, namespaces: string[], start: string
     'unshare',
     ['-m', ...namespaces, 'sh', '-c', script, 'sh', hidden, temporary, process.execPath, main],
     {
-      env: { ...process.env, PLAYWRIGHT_POOL_API_KEY: apiKey },
+      env: { ...process.env, ...env, PLAYWRIGHT_POOL_API_KEY: apiKey },
       stdio: ['ignore', 'pipe', 'ignore'],
     },
   );
@@ -65,11 +70,11 @@ async function startUnshared(hidden: string, namespaces: string[], start: string
  * Like `startSeparateService`, with loopback addresses of its own as well: neither side reaches servers of the other
  * one. Only `url` leads there, through a relay.
  */
-export async function startFarService(hidden: string): Promise<SeparateService> {
+export async function startFarService(hidden: string, env: Record<string, string> = {}): Promise<SeparateService> {
   const directory = mkdtempSync(join(tmpdir(), 'far-'));
   const socketPath = join(directory, 'service');
   const start = `ip link set lo up && exec "$3" "${socketService}" "${socketPath}" "$4"`;
-  const service = await startUnshared(hidden, ['-n'], start);
+  const service = await startUnshared(hidden, ['-n'], start, env);
   const way = await FaultProxy.start(socketPath);
   return {
     ...service,

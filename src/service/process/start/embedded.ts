@@ -49,12 +49,14 @@ async function run(dataDirectory: string, userPid: number): Promise<void> {
   const users = new Users();
   users.add(userPid);
   const executable = process.env['PLAYWRIGHT_POOL_CHROMIUM']?.trim();
+  const firefox = process.env['PLAYWRIGHT_POOL_FIREFOX']?.trim();
   const uids = process.env['PLAYWRIGHT_POOL_SESSION_UIDS']?.trim();
   const traces = Boolean(process.env['OTEL_EXPORTER_OTLP_ENDPOINT']?.trim());
   const end = await runServiceProcess(
     {
       dataDirectory,
       chromium: executable ? { executable } : {},
+      ...(firefox && { firefox }),
       traces,
       ...(uids && { sessionUids: parsedUids(uids) }),
     },

@@ -1,0 +1,190 @@
+import { isDeepStrictEqual } from 'node:util';
+import { OperationError } from '../../contract/errors.ts';
+import type { Exposure } from '../chromium/network/exposure.ts';
+import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
+import type { Clock } from '../process/clock.ts';
+import type { Claim, WaitingBytes } from '../process/waiting-bytes.ts';
+import { withoutCdp } from '../sessions/in-session.ts';
+import type { Launch } from '../sessions/launch.ts';
+import type { SessionHome } from '../sessions/local/session-home.ts';
+import { Session, type OpenCdp, type SessionSettings } from '../sessions/session.ts';
+import type { OtherEngine } from '../sessions/launch.ts';
+import type { EngineBrowser } from './engine-browser.ts';
+import type { InstalledPlaywright } from './installed-playwright.ts';
+import { minorOf } from './installed-playwright.ts';
+import { openHost } from './relay.ts';
+
+/** What a browser is started with. `playwright`: the client's version. Default: the service's choice. */
+export type EngineStart = { proxy: ProxyAccess | undefined; playwright: string | undefined };
+
+type Own = {
+  settings: SessionSettings & { engine: OtherEngine };
+  browser: EngineBrowser;
+  /** Starts another browser in the session's home. */
+  start: (asked: EngineStart, signal: AbortSignal) => Promise<EngineBrowser>;
+};
+
+/**
+ * A session with a Firefox or WebKit on this machine, which only Playwright's protocol reaches. Everything that needs CDP
+ * throws `not_implemented`.
+ */
+export class EngineSession extends Session {
+  readonly ended: Promise<void>;
+  readonly profile = undefined;
+  readonly profileVersion = undefined;
+  readonly profileSave = undefined;
+  readonly canceledDownloads = 0;
+  readonly #engine: OtherEngine;
+  readonly #home: SessionHome;
+  readonly #waitingBytes: WaitingBytes;
+  readonly #start: Own['start'];
+  readonly #end = new AbortController();
+  #browser: EngineBrowser;
+  #exposure: Exposure | undefined;
+
+  constructor(
+    parts: { clock: Clock; waitingBytes: WaitingBytes },
+    home: SessionHome,
+    { settings, browser, start }: Own,
+  ) {
+    super({ clock: parts.clock, id: home.id, settings });
+    this.#engine = settings.engine;
+    this.#home = home;
+    this.#waitingBytes = parts.waitingBytes;
+    this.#browser = browser;
+    this.#start = start;
+    this.ended = this.#untilRemoved();
+  }
+
+  /** The browser speaks with this one only. */
+  get playwright(): InstalledPlaywright {
+    return this.#browser.playwright;
+  }
+
+  override get playwrightVersions(): readonly string[] {
+    return [this.playwright.version];
+  }
+
+  override get hasTunnel(): boolean {
+    return false;
+  }
+
+  /** The address for clients of Playwright's protocol. Contains a secret. */
+  get endpoint(): string {
+    return this.#browser.endpoint;
+  }
+
+  /** The URL of the local proxy that leads to exposed hosts. */
+  async localProxyUrl(): Promise<string> {
+    return await this.#browser.egress.localProxyUrl();
+  }
+
+  get exposure(): Exposure | undefined {
+    return this.#exposure;
+  }
+
+  set exposure(exposure: Exposure | undefined) {
+    this.#exposure = exposure;
+    this.#browser.egress.exposure = exposure;
+  }
+
+  claimBytes(): Claim {
+    return this.#waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
+  }
+
+  async ping(): Promise<void> {
+    (await openHost(this.endpoint)).terminate();
+  }
+
+  /** Whether the browser was launched by the client's version of Playwright, with the client's proxy. */
+  override fits(launch: Launch | undefined): boolean {
+    const minor = launch?.playwright === undefined ? undefined : minorOf(launch.playwright);
+    const isOfVersion = minor === undefined || minor === this.playwright.minor;
+    return isOfVersion && isDeepStrictEqual(launch?.proxy, this.launch?.proxy);
+  }
+
+  override async complete(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
+    this.lease.launch = launch;
+    if (!this.fits(launch)) await this.relaunch(launch, signal);
+  }
+
+  async changeProxy(proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
+    this.isChanged = true;
+    await this.#replace({ proxy, playwright: this.playwright.version }, signal);
+    if (proxy) this.settings.proxy = proxy;
+    else delete this.settings.proxy;
+  }
+
+  protected async relaunch(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
+    const { proxy = this.settings.proxy, playwright } = launch ?? {};
+    await this.#replace({ proxy, playwright }, signal);
+    this.launch = launch;
+  }
+
+  async end(): Promise<void> {
+    this.markEnded();
+    this.#browser.end();
+    await this.ended;
+  }
+
+  async discard(): Promise<void> {
+    await this.end();
+  }
+
+  async saved(): Promise<void> {}
+
+  saveProfileAtEnd(): boolean {
+    return false;
+  }
+
+  async openPage(): Promise<void> {
+    throw withoutCdp(this.#engine, 'start_url');
+  }
+
+  async openCdp(): Promise<OpenCdp> {
+    throw withoutCdp(this.#engine, 'CDP');
+  }
+
+  async capture(): Promise<void> {
+    throw withoutCdp(this.#engine, 'telemetry');
+  }
+
+  async loadProfile(): Promise<void> {
+    throw withoutCdp(this.#engine, 'profile');
+  }
+
+  async resize(): Promise<void> {
+    throw withoutCdp(this.#engine, 'viewport');
+  }
+
+  protected closeConnections(): void {
+    this.exposure = undefined;
+  }
+
+  protected override beforeEnd(): void {
+    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
+  }
+
+  async #replace(asked: EngineStart, signal: AbortSignal): Promise<void> {
+    const before = this.#browser;
+    const started = await this.#start(asked, AbortSignal.any([this.#end.signal, signal]));
+    if (this.#browser !== before || !this.alive) {
+      started.end();
+      throw new OperationError('conflict', `the browser session ${this.id} ended or was restarted by another call`);
+    }
+    this.#browser = started;
+    before.end();
+  }
+
+  async #untilRemoved(): Promise<void> {
+    for (let browser; browser !== this.#browser;) {
+      browser = this.#browser;
+      await browser.ended;
+    }
+    if (this.alive) this.endReason = 'browser_ended';
+    this.markEnded();
+    await this.#home.isolatedUser?.end().catch((error: unknown) => console.error(`browser session ${this.id}:`, error));
+    // Ignore errors: the next start of the service removes the rest.
+    await this.#home.remove().catch(() => {});
+  }
+}
