@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os';
 import type { Duplex } from 'node:stream';
 import { browserPools } from '../../contract/browser-pools.ts';
 import { OperationError } from '../../contract/errors.ts';
+import { engine as engineName, type Engine } from '../../contract/values.ts';
 import { limitHeaders } from '../../contract/headers.ts';
 import type { Answered } from '../audit/auditor.ts';
 import type { Addresses } from '../http/addresses.ts';
@@ -11,6 +12,8 @@ import type { Callers } from '../http/app.ts';
 import type { Caller } from '../http/handler.ts';
 import type { SocketPath, SocketRequest } from '../http/socket-route.ts';
 import { attachedLiveView } from '../live-view/live-view-document.ts';
+import { versionOf } from '../playwright/playwright-endpoint.ts';
+import { engineOf } from '../pools/pool-config.ts';
 import type { Pool } from '../pools/pool.ts';
 import { type Pools, acquire } from '../pools/pools.ts';
 import type { Clock } from '../process/clock.ts';
@@ -18,6 +21,7 @@ import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import type { ProfileStore } from '../profiles/profiles.ts';
 import type { Replays } from '../replays/replays.ts';
+import { withoutCdp } from '../sessions/in-session.ts';
 import type { Surroundings } from '../sessions/session-settings.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -111,12 +115,15 @@ export class ConnectPath implements SocketPath {
     const { callers } = this.#options;
     const caller = exchange.identify(callers, asked);
     const query = readConnectQuery(search);
-    refuseOtherEngine(request);
-    const launch = await this.#options.sessions.requestedLaunch(readLaunchOptions(request));
-    const problem = this.#versionProblem(request.headers['user-agent']);
+    const engine = askedEngine(query, request);
+    if (engine !== 'chromium' && this.#path !== '/playwright') throw withoutCdp(engine, this.#path);
+    const userAgent = request.headers['user-agent'];
+    const client = { engine, playwright: versionOf(userAgent) };
+    const launch = await this.#options.sessions.requestedLaunch(readLaunchOptions(request), client);
+    const problem = this.#versionProblem(userAgent);
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
 
-    const pool = this.#poolOf(caller.projectId, query.pool);
+    const pool = this.#poolOf(caller.projectId, query.pool, engine);
     const profile = askedProfile(query, pool, this.#options);
     const askedAt = clock.now();
     const tags = tagsOf(query, request.headers['user-agent']);
@@ -160,7 +167,7 @@ export class ConnectPath implements SocketPath {
         : [];
     // The key may have been deleted while its client waited.
     exchange.identify(callers, asked);
-    const attachments = [attachedLiveView(session, link), ...replay];
+    const attachments = [...(session.settings.engine ? [] : [attachedLiveView(session, link)]), ...replay];
     const url = endsAnywhere(request, query) && (await this.#options.redirect(session, this.#path, attachments));
     if (url) {
       lease.signal.throwIfAborted();
@@ -175,23 +182,30 @@ export class ConnectPath implements SocketPath {
   }
 
   /** Throws `not_found`, and `bad_request` if the client must name a pool. */
-  #poolOf(projectId: string, asked: string | undefined): Pool {
+  #poolOf(projectId: string, asked: string | undefined, engine: Engine): Pool {
     const { pools, isEmbedded } = this.#options;
-    const all = pools.list(projectId);
+    const all = pools.list(projectId).filter((pool) => engineOf(pool) === engine);
     const [only] = all;
     if (asked === undefined && only && all.length === 1) return only;
     if (asked === undefined || asked === usualPool) {
       const usual = all.find(({ name }) => name === usualPool);
       if (usual) return usual;
       if (isEmbedded)
-        return pools.create(projectId, browserPools.create.body.parse({ name: usualPool, size: usualSize() }));
+        return pools.create(
+          projectId,
+          browserPools.create.body.parse({
+            name: usualPool,
+            size: usualSize(),
+            ...(engine !== 'chromium' && { engine }),
+          }),
+        );
     }
-    if (asked !== undefined) return pools.find(projectId, asked);
+    if (asked !== undefined) return pools.find(projectId, asked, engine);
     throw new OperationError(
       'bad_request',
       only
-        ? `the project has ${all.length} pools: add pool=NAME to the URL, for example pool=${only.name ?? only.id}`
-        : 'the project has no pool: create one, and add pool=NAME to the URL',
+        ? `the project has ${all.length} pools${engine === 'chromium' ? '' : ` of ${engine}`}: add pool=NAME to the URL, for example pool=${only.name ?? only.id}`
+        : `the project has no pool${engine === 'chromium' ? '' : ` of ${engine}`}: create one, and add pool=NAME to the URL`,
     );
   }
 
@@ -207,13 +221,15 @@ function endsAnywhere({ headers }: IncomingMessage, { release, replay, save_chan
   return follows && release === 'recycle' && replay === 'off' && !isSaved;
 }
 
-function refuseOtherEngine({ headers }: IncomingMessage): void {
-  const engine = headers['x-playwright-browser'];
-  if (engine !== undefined && engine !== 'chromium')
-    throw new OperationError(
-      'bad_request',
-      `this service has only chromium, not ${JSON.stringify(String(engine).slice(0, 64))}`,
-    );
+/** The engine of the URL, or that of Playwright's client. Throws `bad_request` if they differ. */
+function askedEngine({ engine: inQuery }: ConnectQuery, { headers }: IncomingMessage): Engine {
+  const ofClient = headers['x-playwright-browser'] ?? inQuery ?? 'chromium';
+  const { data } = engineName.safeParse(ofClient);
+  const name = JSON.stringify(String(ofClient).slice(0, 64));
+  if (!data)
+    throw new OperationError('bad_request', `there is no engine ${name}: use ${engineName.options.join(', ')}`);
+  if (inQuery === undefined || inQuery === data) return data;
+  throw new OperationError('bad_request', `the URL has engine=${inQuery}, and the client wants ${name}: remove one`);
 }
 
 /** As many browsers as Playwright Test has workers by default, but at least two. */

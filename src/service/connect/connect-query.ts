@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { clientTag, runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
-import { name, tags, tagValue, queryBoolean, queryInteger } from '../../contract/values.ts';
+import { engine, name, tags, tagValue, queryBoolean, queryInteger } from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
 
@@ -19,7 +19,7 @@ const connectQuery = z.strictObject({
   save_changes: queryBoolean().default(false),
   release: z.enum(['recycle', 'reuse']).default('recycle'),
   replay: z.enum(['on', 'off']).default('off'),
-  engine: z.literal('chromium').default('chromium'),
+  engine: engine.optional(),
   acquire_timeout_seconds: queryInteger().min(0).max(longestWaitSeconds).default(300),
 });
 

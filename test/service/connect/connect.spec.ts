@@ -129,12 +129,12 @@ test('refusals name the reason, and cost no browser', async ({ service, call, ur
     [urlOf('/cdp'), { authorization: 'Bearer wrong' }, { status: 401 }],
     [urlOf('/cdp?pool=chekout'), {}, { status: 404, message: expect.stringContaining('The nearest one is checkout') }],
     [urlOf('/cdp?pol=checkout'), {}, { status: 400, message: expect.stringContaining('the nearest one is pool') }],
-    [urlOf('/cdp?engine=webkit'), {}, { status: 400, message: expect.stringContaining('engine') }],
+    [urlOf('/cdp?engine=gecko'), {}, { status: 400, message: expect.stringContaining('engine') }],
     [urlOf('/cdp?release=flush'), {}, { status: 400, message: expect.stringContaining('release') }],
     [
       urlOf('/cdp'),
       { 'x-playwright-browser': 'firefox' },
-      { status: 400, message: expect.stringContaining('firefox') },
+      { status: 501, message: expect.stringContaining('firefox') },
     ],
     [urlOf('/playwright'), {}, { status: 428, message: expect.stringContaining('does not name its version') }],
     [
