@@ -1,7 +1,10 @@
 // A process that takes a lock again and again. While it holds the lock, it owns a file that only one process can create.
 import { closeSync, openSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
-import { WebSocket } from 'ws';
+import { createRequire } from 'node:module';
+
+// An import of a package with types changes the types of all untyped scripts.
+const { WebSocket } = createRequire(import.meta.url)('ws');
 
 const [, , url, apiKey, file, times] = process.argv;
 for (let round = 0; round < Number(times); round++) {
