@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { CommandError } from './command-error.ts';
-import { endOf, ifKilled } from './if-killed.ts';
+import { endOfTree, ifKilled } from './if-killed.ts';
 
 /** How a command ended: with an exit code, or by a signal. */
 export type CommandEnd = { code: number | null; signal: NodeJS.Signals | null };
@@ -23,18 +23,19 @@ export async function runWithOurStreams(words: readonly string[], env: NodeJS.Pr
     if (signal !== 'SIGINT' || !hasTerminal()) child.kill(signal);
   };
   for (const signal of passedOn) process.on(signal, pass);
+  const guard = ifKilled(endOfTree);
   // On Windows npx and other tools are batch files, which need the shell.
   const child = isWindows
     ? spawn(words.map(quoted).join(' '), { stdio: 'inherit', env, shell: true })
     : spawn(file, args, { stdio: 'inherit', env });
-  const unguard = child.pid === undefined ? () => {} : ifKilled(endOf(child.pid));
+  if (child.pid !== undefined) guard.arm(child.pid);
   try {
     const [code, signal] = (await once(child, 'exit')) as [CommandEnd['code'], CommandEnd['signal']];
     return { code, signal };
   } catch (error) {
     throw startError(file, error as NodeJS.ErrnoException, env['PATH'] ?? '');
   } finally {
-    unguard();
+    guard.end();
     for (const signal of passedOn) process.off(signal, pass);
   }
 }

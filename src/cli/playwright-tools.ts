@@ -61,7 +61,8 @@ export function attachCommand(env: NodeJS.ProcessEnv): Command {
       const { url, variables, run } = await leaseFor(options, env);
       const session = options.session === undefined ? [] : [`--session=${options.session}`];
       const detach = [...program, 'detach', ...session];
-      const unguard = ifKilled(detach, variables);
+      const guard = ifKilled(detach, variables);
+      guard.arm();
       try {
         const attached = await runWithOurStreams(
           [...program, 'attach', `--cdp=${url}`, ...session, ...words],
@@ -75,7 +76,7 @@ export function attachCommand(env: NodeJS.ProcessEnv): Command {
           await runWithOurStreams(detach, variables);
         }
       } finally {
-        unguard();
+        guard.end();
       }
     });
 }
