@@ -54,6 +54,7 @@ const runShard = z.looseObject({
   workers: z.int().optional().describe('Missing until the shard came'),
   state: z.enum(['expected', 'running', 'ended', 'lost']),
   tests: z.int().describe('The tests of its part, with those that it took over'),
+  taken_over: z.int(),
   finished: z.int(),
   failed: z.int(),
   expected_ms: z.number().nullable().describe('The time that its part needs by earlier runs, null without any'),
@@ -208,7 +209,10 @@ export const testRuns = {
     query: pageQuery.extend({
       ...whichPlan,
       status: z.enum(['failed', 'flaky', 'waiting', 'running']).optional().describe('failed: also without a result'),
-      order: z.enum(['suite', 'slowest']).default('suite'),
+      order: z
+        .enum(['suite', 'slowest', 'flakiest'])
+        .default('suite')
+        .describe('flakiest: most often flaky in the last 30 runs'),
     }),
     responses: { 200: list(runTestResult) },
   }),

@@ -4,7 +4,7 @@ import type { RunTest, RunTestResult } from '../../contract/test-runs.ts';
 import type { Database } from '../database/database.ts';
 import { pageOfRows, Table } from '../database/table.ts';
 import { attemptsTable, membersTable, runTestsTable, type Attempt, type Member } from './run-tables.ts';
-import { flakyRuns, usualDuration, type Finished, type Outcome } from './test-histories.ts';
+import { flakyRuns, letterOf, usualDuration, type Finished, type Outcome } from './test-histories.ts';
 
 /** A test of an attempt. */
 export type Planned = { test: number; unit: number; shard: number; weight: number; member: number | null };
@@ -14,6 +14,8 @@ export type Part = {
   shard: number;
   member: number | null;
   tests: number;
+  /** Those that other shards had before. */
+  taken: number;
   weight: number;
   /** The weight of the tests without a result. */
   left: number;
@@ -65,7 +67,7 @@ export class RunRecords {
        FROM json_each(:tests)`,
     );
     this.#give = database.prepare(
-      `UPDATE run_tests SET member = :member, shard = :shard, outcome = NULL, result = NULL
+      `UPDATE run_tests SET member = :member, is_taken = ifnull(is_taken, 0) OR shard <> :shard, shard = :shard, outcome = NULL, result = NULL
        WHERE attempt_id = :attempt AND test IN (SELECT value FROM json_each(:tests))`,
     );
     this.#finish = database.prepare(
@@ -75,7 +77,8 @@ export class RunRecords {
        RETURNING test`,
     );
     this.#parts = database.prepare(
-      `SELECT shard, member, count(*) AS tests, sum(weight_ms) AS weight, sum(iif(outcome IS NULL, weight_ms, 0)) AS left,
+      `SELECT shard, member, count(*) AS tests, count(*) FILTER (WHERE is_taken) AS taken,
+         sum(weight_ms) AS weight, sum(iif(outcome IS NULL, weight_ms, 0)) AS left,
          count(*) FILTER (WHERE outcome = 'passed') AS passed, count(*) FILTER (WHERE outcome = 'flaky') AS flaky,
          count(*) FILTER (WHERE outcome = 'failed') AS failed, count(*) FILTER (WHERE outcome = 'skipped') AS skipped
        FROM run_tests WHERE attempt_id = ? GROUP BY shard, member`,
@@ -205,7 +208,7 @@ export class RunRecords {
       limit: number;
       offset: number;
       status?: string | undefined;
-      order: 'suite' | 'slowest';
+      order: 'suite' | 'slowest' | 'flakiest';
       lost: number[];
       running: readonly string[];
       /** Whether no test will get a result any more. */
@@ -223,12 +226,14 @@ export class RunRecords {
          WHERE CASE :status WHEN 'flaky' THEN outcome = 'flaky' WHEN 'running' THEN is_running AND outcome IS NULL
            WHEN 'waiting' THEN NOT is_running AND outcome IS NULL
            WHEN 'failed' THEN outcome = 'failed' OR (outcome IS NULL AND :over) ELSE true END
-         ORDER BY iif(:slowest, -ifnull(result ->> 'duration_ms', -1), 0), unit, test LIMIT :limit OFFSET :offset`,
+         ORDER BY CASE :order WHEN 'slowest' THEN -(result ->> 'duration_ms')
+           WHEN 'flakiest' THEN length(replace(outcomes, '${letterOf.flaky}', '')) - length(outcomes) END NULLS LAST,
+           unit, test LIMIT :limit OFFSET :offset`,
       )
       .all({
         attempt,
         status: options.status ?? null,
-        slowest: Number(options.order === 'slowest'),
+        order: options.order,
         lost: JSON.stringify(options.lost),
         running: JSON.stringify(options.running),
         over: Number(options.isOver),

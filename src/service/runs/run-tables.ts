@@ -65,6 +65,8 @@ export const runTestsTable = table('run_tests', {
   weight_ms: integer(),
   /** The id of the member that has the test. Missing until its shard comes. */
   member: optional(integer()),
+  /** Whether another shard had it before. */
+  is_taken: optional(boolean()),
   outcome: optional(text()),
   /** As the member reported it. */
   result: optional(json<object>()),

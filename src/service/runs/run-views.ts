@@ -33,8 +33,12 @@ export class RunViews {
     const counts: Counts = { ...countsOf(counted), total: sum(parts, 'tests') };
     const isExpecting = parts.some(({ member }) => member === null) && clock.now() - attempt.updated_at < expectingMs;
     const isRunning = isExpecting || members.some((member) => heartbeats.isAlive(member));
-    // Those that came or have tests.
-    const indexes = new Set([...members, ...parts].map(({ shard }) => shard));
+    // A rerun has only shards that came or have tests.
+    const all = Array.from(
+      { length: attempt.basis === 'rerun' ? 0 : attempt.total_shards },
+      (_, position) => position + 1,
+    );
+    const indexes = new Set([...all, ...[...members, ...parts].map(({ shard }) => shard)]);
     const isWhole = counts.finished === counts.total;
     return {
       run: attempt.run,
@@ -74,6 +78,7 @@ export class RunViews {
       index,
       state: isRunning ? 'running' : hasEnded ? 'ended' : last ? 'lost' : 'expected',
       tests: sum(parts, 'tests'),
+      taken_over: sum(parts, 'taken'),
       finished,
       failed,
       expected_ms: attempt.is_timed ? Math.round(sum(parts, 'weight') / workers) : null,
@@ -99,6 +104,9 @@ function countsOf(parts: readonly Part[]): Omit<Counts, 'total'> {
   return { finished: sum(parts, 'passed') + failed + flaky + skipped, failed, flaky, skipped };
 }
 
-function sum(parts: readonly Part[], field: 'tests' | 'weight' | 'passed' | 'failed' | 'flaky' | 'skipped'): number {
+function sum(
+  parts: readonly Part[],
+  field: 'tests' | 'taken' | 'weight' | 'passed' | 'failed' | 'flaky' | 'skipped',
+): number {
   return parts.reduce((total, part) => total + part[field], 0);
 }

@@ -69,7 +69,7 @@ export class TestHistories {
   }
 }
 
-const letterOf = { passed: 'p', flaky: 'f', failed: 'x' } as const;
+export const letterOf = { passed: 'p', flaky: 'f', failed: 'x' } as const;
 
 /** The median of stored durations, in ms. */
 export function usualDuration(durations: string): number | undefined {
