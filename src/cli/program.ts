@@ -20,6 +20,7 @@ import { profilesCommand } from './profiles.ts';
 import { projectsCommand } from './projects.ts';
 import { replaysCommand } from './replays.ts';
 import { runCommand } from './run.ts';
+import { runsCommand } from './runs.ts';
 import { serveCommand } from './serve.ts';
 import { sessionsCommand } from './sessions.ts';
 import { printable } from './terminal.ts';
@@ -63,6 +64,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(doctorCommand(env))
     .addCommand(initCommand())
     .addCommand(runCommand(env))
+    .addCommand(runsCommand(env))
     .addCommand(urlCommand(env))
     .addCommand(mcpCommand(env))
     .addCommand(attachCommand(env))

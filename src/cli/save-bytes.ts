@@ -17,7 +17,7 @@ export async function fileAt(output: string, name: string): Promise<string> {
  * device. Returns the size in bytes.
  */
 export async function saveBytes(
-  { stream, size }: Bytes,
+  { stream, size }: Pick<Bytes, 'stream' | 'size'>,
   file: string,
   title: string,
   signal: AbortSignal,

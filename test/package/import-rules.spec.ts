@@ -45,7 +45,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       ../../fixtures/index.ts undici`),
   },
   'src/cli/a.ts': {
-    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../service/service.ts ../service/process/b.ts
+    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/run-summary.ts ../service/service.ts ../service/process/b.ts
       ../archive/index.ts ../tunnel/b.ts commander yazl node:path ./b.ts`),
     mayNot: words(`../../fixtures/index.ts ../reaper/ledger.ts ../service/sessions/b.ts ../client/request.ts
       @playwright/test`),
