@@ -141,15 +141,18 @@ function TitleCell({ text, below, href, opens, onClick }: Title) {
 }
 
 /**
- * Shows how many browsers of a pool or machine are leased, starting and free, as a bar. `size` is how many there may be.
- * Text beside it has the numbers.
+ * Shows the parts of a whole as a bar. The name of a part, such as `leased`, is the class that gives its colour. `size` is
+ * the least that the bar stands for. Text beside it has the numbers.
  */
-export function Bar({ size, ...counts }: { size: number; leased: number; starting?: number; free: number }) {
-  const { leased, starting = 0, free } = counts;
-  const total = Math.max(1, size, leased + starting + free);
+export function Bar({ size, ...parts }: { size: number } & Record<string, number>) {
+  const total = Math.max(
+    1,
+    size,
+    Object.values(parts).reduce((sum, count) => sum + count, 0),
+  );
   return (
     <div class="use" aria-hidden="true">
-      {Object.entries({ leased, starting, free }).map(([kind, count]) => (
+      {Object.entries(parts).map(([kind, count]) => (
         <span key={kind} class={kind} style={{ width: `${(100 * count) / total}%` }}></span>
       ))}
     </div>

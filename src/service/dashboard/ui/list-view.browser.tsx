@@ -15,8 +15,8 @@ type List<T> = { page: ListPage<T> | undefined; error: string | undefined; reloa
 export type ListViewProps<T> = {
   /** The name of the list, such as `Profiles`. */
   label: string;
-  /** The label of the search field. */
-  search: string;
+  /** The label of the search field. Without it, there is none. */
+  search?: string;
   list: List<T>;
   columns: readonly Column<T>[];
   /** The dashboard's state, if the entries of the list belong to projects. It has the projects to choose from. */
@@ -44,7 +44,7 @@ export function ListView<T extends object>(props: ListViewProps<T>) {
   return (
     <>
       <div class="toolbar">
-        <Filter label={search} value={params['q']} />
+        {search !== undefined && <Filter label={search} value={params['q']} />}
         {projects.length > 1 && (
           <Choice
             label="Project"
@@ -63,36 +63,66 @@ export function ListView<T extends object>(props: ListViewProps<T>) {
   );
 }
 
-/**
- * Loads the list page that the parameters name, again after each change of them and when the service answers again. Other
- * lists than the usual ones have their own query.
- */
+/** Loads the list page that the parameters name. Other lists than the usual ones have their own query. */
 export function useList<T>(
   path: string,
   params: Params,
   query: Record<string, string | undefined> = { query: params['q'], offset: params['offset'] },
+  everyMs?: number,
 ): List<T> {
   const url = listPath(path, query);
   const { project } = params;
-  const [loaded, set] = useState<{ page?: ListPage<T>; error?: string }>({});
+  const load = (signal: AbortSignal) => listPage<T>(url, { project, signal });
+  const { value, error, reload } = useLoaded(load, [url, project], everyMs);
+  return { page: value, error, reload, params };
+}
+
+/**
+ * Loads a value, again after each change of the inputs, when the service answers again, and every `everyMs` while somebody
+ * can see the document.
+ */
+export function useLoaded<T>(load: (signal: AbortSignal) => Promise<T>, inputs: readonly unknown[], everyMs?: number) {
+  const [loaded, set] = useState<{ value?: T; error?: string }>({});
   const [round, setRound] = useState(0);
   const { returns } = useLive();
+  const reload = () => setRound((count) => count + 1);
   useEffect(() => {
     const leave = new AbortController();
-    const load = async () => {
+    const start = async () => {
       try {
-        set({ page: await listPage<T>(url, { project, signal: leave.signal }) });
+        set({ value: await load(leave.signal) });
       } catch (error) {
         if (!leave.signal.aborted) set({ error: error instanceof Error ? error.message : String(error) });
       }
     };
-    const timer = setTimeout(() => void load(), loaded.page ? typingMs : 0);
+    const timer = setTimeout(() => void start(), loaded.value ? typingMs : 0);
     return () => {
       clearTimeout(timer);
       leave.abort();
     };
-  }, [url, project, round, returns]);
-  return { page: loaded.page, error: loaded.error, reload: () => setRound((count) => count + 1), params };
+  }, [...inputs, round, returns]);
+  useEffect(() => {
+    if (everyMs === undefined) return undefined;
+    const timer = setInterval(() => {
+      if (document.hidden) return;
+      clearInterval(timer);
+      reload();
+    }, everyMs);
+    return () => clearInterval(timer);
+  }, [loaded, everyMs]);
+  return { ...loaded, reload };
+}
+
+/** Shows why something could not be loaded. */
+export function Failed({ error, onRetry }: { error: string; onRetry: () => void }) {
+  return (
+    <div role="alert" class="failed">
+      <p>{error}</p>
+      <button type="button" onClick={onRetry}>
+        Try again
+      </button>
+    </div>
+  );
 }
 
 /** The path of a list page. Leaves out empty parameters. */
@@ -119,15 +149,7 @@ export function Paging({ text, onNewer, onOlder }: { text: string; onNewer?: () 
 function Rows<T extends object>(props: ListViewProps<T>) {
   const { label, list, columns, none, notFound, paging } = props;
   const { page, error, reload, params } = list;
-  if (error !== undefined)
-    return (
-      <div role="alert" class="failed">
-        <p>{error}</p>
-        <button type="button" onClick={reload}>
-          Try again
-        </button>
-      </div>
-    );
+  if (error !== undefined) return <Failed error={error} onRetry={reload} />;
   if (!page) return <p class="empty">Loading…</p>;
   const offset = Number(params['offset'] ?? 0);
   // Sorting one page of a longer list would mislead.

@@ -9,6 +9,7 @@ import { now } from './now.browser.tsx';
 import { pools } from './pools.browser.tsx';
 import { profiles } from './profiles.browser.tsx';
 import { replays } from './replays.browser.tsx';
+import { runs } from './runs.browser.tsx';
 import { wall } from './wall.browser.tsx';
 
 /** The view that opens if the URL names none. */
@@ -19,6 +20,7 @@ export const views: readonly View[] = [
   now,
   wall,
   leases,
+  runs,
   machines,
   pools,
   replays,
