@@ -45,7 +45,7 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       ../../fixtures/index.ts undici`),
   },
   'src/cli/a.ts': {
-    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/run-summary.ts ../service/service.ts ../service/process/b.ts
+    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/ci-run.ts ../client/run-summary.ts ../service/service.ts ../service/process/b.ts
       ../archive/index.ts ../tunnel/b.ts commander yazl node:path ./b.ts`),
     mayNot: words(`../../fixtures/index.ts ../reaper/ledger.ts ../service/sessions/b.ts ../client/request.ts
       @playwright/test`),
@@ -57,7 +57,8 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       ../src/service/service.ts type:../src/service/service.ts ../src/cli/main.ts ../src/client/request.ts undici ws`),
   },
   'fixtures/reporter.ts': {
-    may: ['./report/b.ts', '../src/reaper/ledger.ts', 'type:@playwright/test/reporter', 'node:fs'],
+    may: words(`./report/b.ts ./shards/b.ts ../src/reaper/ledger.ts type:../src/contract/files.ts
+      type:@playwright/test/reporter node:fs`),
     mayNot: words(`./options.ts ./lease/b.ts ../src/reaper/holder.ts ../src/client/index.ts @playwright/test
       picomatch`),
   },
@@ -193,6 +194,15 @@ function roomsOfFixtures(): typeof rules {
     login: [...usual, '../lease/b.ts', '../../src/reaper/ledger.ts'],
     input: [...usual, '../lease/b.ts'],
     replay: [...usual, '../report/b.ts', '../lease/b.ts'],
+    shards: [
+      ...usual,
+      '../report/b.ts',
+      '../lease/b.ts',
+      '../../src/client/ci-run.ts',
+      '../../src/reaper/ledger.ts',
+      'type:@playwright/test/reporter',
+      'ws',
+    ],
   };
   const never = words(
     `../test.ts ../../src/service/service.ts ../../src/contract/files.ts ../../src/client/request.ts undici`,
