@@ -109,13 +109,18 @@ async function leaseEnded(
   });
 }
 
+/** The beginning of a command line that runs the project's Playwright. */
+export function playwrightProgram(): string[] {
+  return [process.execPath, join(dirname(installedPlaywright()), 'cli.js')];
+}
+
 /** The beginning of a command line that runs a command of the project's Playwright. Throws if it has no such command. */
 async function programWith(command: string): Promise<string[]> {
   const manifest = installedPlaywright();
   const { version } = createRequire(manifest)(manifest) as { version: string };
-  const program = join(dirname(manifest), 'cli.js');
-  const { stdout } = await promisify(execFile)(process.execPath, [program, '--help'], { timeout: helpMs });
-  if (new RegExp(`^\\s+${command}\\b`, 'm').test(stdout)) return [process.execPath, program, command];
+  const program = playwrightProgram();
+  const { stdout } = await promisify(execFile)(program[0]!, [...program.slice(1), '--help'], { timeout: helpMs });
+  if (new RegExp(`^\\s+${command}\\b`, 'm').test(stdout)) return [...program, command];
   throw new CommandError(
     `Playwright ${version} in ${dirname(manifest)} has no command "${command}". Install a newer one: npm install --save-dev @playwright/test@latest`,
   );

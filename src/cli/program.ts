@@ -24,6 +24,7 @@ import { runsCommand } from './runs.ts';
 import { serveCommand } from './serve.ts';
 import { sessionsCommand } from './sessions.ts';
 import { printable } from './terminal.ts';
+import { testCommand } from './test.ts';
 import { topCommand } from './top.ts';
 import { tunnelCommand } from './tunnel.ts';
 import { urlCommand } from './url.ts';
@@ -65,6 +66,7 @@ function programOf(env: NodeJS.ProcessEnv): Command {
     .addCommand(initCommand())
     .addCommand(runCommand(env))
     .addCommand(runsCommand(env))
+    .addCommand(testCommand(env))
     .addCommand(urlCommand(env))
     .addCommand(mcpCommand(env))
     .addCommand(attachCommand(env))
