@@ -115,14 +115,14 @@ jobs:
       fail-fast: false
       matrix:
         shard: [1, 2]
-    # For a service on other machines instead of the one that starts by itself:
+    # With a service on other machines, shards share its browsers, end together and take over the tests of lost shards:
     # env:
     #   PLAYWRIGHT_POOL_BASE_URL: \${{ vars.PLAYWRIGHT_POOL_BASE_URL }}
     #   PLAYWRIGHT_POOL_API_KEY: \${{ secrets.PLAYWRIGHT_POOL_API_KEY }}
     steps:
 ${setUp}
       - run: ${run} playwright install --with-deps${browsers}
-${startsApp ? '' : '      # The config has no webServer. If the tests need your application, start it here.\n'}      - run: ${run} playwright test${chosen} --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
+${startsApp ? '' : '      # The config has no webServer. If the tests need your application, start it here.\n'}      - run: ${run} playwright-pool test${chosen} --shard \${{ matrix.shard }}/2 --reporter blob,playwright-pool/reporter
       - uses: actions/upload-artifact@v4
         if: \${{ !cancelled() }}
         with:

@@ -12,7 +12,7 @@ const otherServices = [
   'Jenkinsfile',
 ];
 
-const runsTests = /\bplaywright(?:@\S+)? test\b/;
+const runsTests = /\bplaywright(?:-pool)?(?:@\S+)? test\b/;
 
 /**
  * The file of the repository in `root` that already runs the Playwright suite of `config` in CI. `isCertain`: it

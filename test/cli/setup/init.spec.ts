@@ -60,7 +60,7 @@ export default defineConfig({
   // Other text with the name stays.
   expect(await read('tests/a.spec.ts')).toBe(spec.replace(`from '@playwright/test'`, `from 'playwright-pool'`));
   expect(await read('node_modules/x/a.js')).toBe(spec);
-  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright test --shard');
+  expect(await read('.github/workflows/playwright.yml')).toContain('npx playwright-pool test --shard');
   expect(await read('.github/workflows/playwright.yml')).toContain(
     'npx playwright install --with-deps chromium-headless-shell\n',
   );
@@ -90,7 +90,8 @@ test('init writes a workflow that installs and runs with pnpm and yarn', async (
   ] as const) {
     const own = { '.git/HEAD': '', 'package.json': '{}', 'playwright.config.ts': config };
     const workflow = await added(cli, await project({ ...own, ...files }, outputPath(manager)));
-    for (const part of [...parts, `- run: ${run} playwright test --shard`]) expect(workflow, manager).toContain(part);
+    for (const part of [...parts, `- run: ${run} playwright-pool test --shard`])
+      expect(workflow, manager).toContain(part);
     expect(workflow, manager).not.toMatch(/npx|npm ci/);
   }
 });
@@ -101,7 +102,7 @@ test('init writes a workflow that installs all browsers, and names the config', 
   const cwd = await project({ ...npmRepository, ...files });
   expect(`${await added(cli, cwd)}\n`).toContain('npx playwright install --with-deps\n');
   const below = await added(cli, cwd, '--config e2e/playwright.config.ts');
-  expect(below).toContain('npx playwright test --config e2e/playwright.config.ts --shard');
+  expect(below).toContain('npx playwright-pool test --config e2e/playwright.config.ts --shard');
 });
 
 test('init lists the places that launch a browser or set options without effect', async ({ cli }) => {
@@ -131,7 +132,7 @@ test('init writes no workflow if one runs Playwright, or chooses another name', 
   expect(printed(await cli('init --yes', { cwd }))).toContain('playwright-pool.yml');
   const read = (name: string) => readFile(path.join(cwd, workflows, name), 'utf8');
   expect(await read('playwright.yml')).toBe('run: make e2e\n');
-  expect(await read('playwright-pool.yml')).toContain('npx playwright test --shard');
+  expect(await read('playwright-pool.yml')).toContain('npx playwright-pool test --shard');
 
   const running = path.join(cwd, workflows, 'ci.yml');
   await writeFile(running, 'run: npx playwright test\n');

@@ -1,0 +1,7 @@
+import { defineConfig } from 'playwright-pool';
+
+export default defineConfig({
+  testDir: 'tests',
+  fullyParallel: true,
+  reporter: [['list'], ['blob'], ['playwright-pool/reporter', { shards: 'balanced' }]],
+});
