@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { createClient } from '../../../src/client/index.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
-import { SampleRun } from '../../support/service/test-runs.ts';
+import { SampleRun } from '../../support/runs/sample-run.ts';
 import { expect, expectFailure, printed, test as base } from '../commands.ts';
 
 const test = base.extend<{ run: SampleRun }>({

@@ -1,6 +1,6 @@
 import { expect } from '@playwright/test';
 import { TestClock } from '../../support/service/clock.ts';
-import { SampleRun } from '../../support/service/test-runs.ts';
+import { SampleRun } from '../../support/runs/sample-run.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { expectNoOverflow, hostile, rowsOf, test as base } from '../../support/views/dashboard.ts';
 
