@@ -64,7 +64,7 @@ test('init writes a workflow beside others, and notes a missing webServer', asyn
     '.github/workflows/test.yml': 'run: npm test\n',
   });
   const note = 'The config has no webServer. If the tests need your application, start it here.';
-  expect((await cli('init --dry-run', { cwd })).stdout).toMatch(new RegExp(`\\+ +# ${note}\\n.*playwright test`));
+  expect((await cli('init --dry-run', { cwd })).stdout).toMatch(new RegExp(`\\+ +# ${note}\\n.*playwright-pool test`));
   await project({ 'playwright.config.ts': config.replace('use:', `webServer: { command: 'x' },\n  use:`) });
   const { stdout } = await cli('init --dry-run', { cwd });
   expect(stdout).toContain('+++ .github/workflows/playwright.yml');
