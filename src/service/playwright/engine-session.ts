@@ -5,16 +5,14 @@ import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Claim, WaitingBytes } from '../process/waiting-bytes.ts';
 import { withoutCdp } from '../sessions/in-session.ts';
-import type { Launch } from '../sessions/launch.ts';
+import type { Launch, OtherEngine } from '../sessions/launch.ts';
 import type { SessionHome } from '../sessions/local/session-home.ts';
 import { Session, type OpenCdp, type SessionSettings } from '../sessions/session.ts';
-import type { OtherEngine } from '../sessions/launch.ts';
 import type { EngineBrowser } from './engine-browser.ts';
-import type { InstalledPlaywright } from './installed-playwright.ts';
-import { minorOf } from './installed-playwright.ts';
+import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
 import { openHost } from './relay.ts';
 
-/** What a browser is started with. `playwright`: the client's version. Default: the service's choice. */
+/** The settings for starting a browser. `playwright`: the client's version. Default: the service's choice. */
 export type EngineStart = { proxy: ProxyAccess | undefined; playwright: string | undefined };
 
 type Own = {

@@ -9,7 +9,12 @@ type BrowserType = {
     firefoxUserPrefs?: Record<string, boolean>;
     proxy?: { server: string };
     host: string;
-  }): Promise<{ once(event: 'close', listener: () => void): void; wsEndpoint(): string; process(): { pid?: number } }>;
+  }): Promise<{
+    once(event: 'close', listener: () => void): void;
+    wsEndpoint(): string;
+    process(): { pid?: number };
+    kill(): Promise<void>;
+  }>;
   connect(endpoint: string): Promise<{ newContext(): Promise<unknown>; close(): Promise<void> }>;
 };
 
@@ -31,9 +36,15 @@ export async function launchEngine(
     ...(proxy !== undefined && { proxy: { server: proxy } }),
     host: '127.0.0.1',
   });
-  server.once('close', () => process.exit(0));
   const endpoint = server.wsEndpoint();
-  if (isForeign) await tryContext(type, endpoint);
+  if (isForeign) {
+    await tryContext(type, endpoint).catch(async (error: unknown) => {
+      // Without namespaces, nothing else ends it.
+      await server.kill();
+      throw error;
+    });
+  }
+  server.once('close', () => process.exit(0));
   return { endpoint, pid: server.process().pid! };
 }
 
