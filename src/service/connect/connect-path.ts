@@ -111,8 +111,7 @@ export class ConnectPath implements SocketPath {
 
   async #serve(asked: SocketRequest, exchange: Exchange): Promise<void> {
     const { request, socket, search } = asked;
-    const { clock, log } = this.#options;
-    const { callers } = this.#options;
+    const { callers, clock, log } = this.#options;
     const caller = exchange.identify(callers, asked);
     const query = readConnectQuery(search);
     const engine = askedEngine(query, request);

@@ -21,7 +21,7 @@ export type Part = {
   left: number;
 } & { [K in Outcome]: number };
 
-/** What the attempts before say of a test. */
+/** The result of a test in the attempts before. */
 export type Verdict = {
   total: number;
   shard: number;
@@ -137,7 +137,7 @@ export class RunRecords {
     return parts;
   }
 
-  /** The member of a name in the latest attempt that has it, and the id of its attempt's project. */
+  /** The member of a name in the latest attempt that has it. */
   memberOf(projectId: string, run: string, name: string): Member | undefined {
     const row = this.#database
       .prepare(

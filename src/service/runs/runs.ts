@@ -82,9 +82,9 @@ export class Runs {
         this.#records.members.change({ id: member.id }, { state: 'ended', ended_at: now });
       this.#records.attempts.change({ id: member.attempt_id }, { updated_at: now });
     });
-    if (ended) this.#heartbeats.forget(member.id);
-    else this.#heartbeats.note(member.id, running);
-    if (ended) this.#followers.tell(String(member.attempt_id));
+    if (!ended) return this.#heartbeats.note(member.id, running);
+    this.#heartbeats.forget(member.id);
+    this.#followers.tell(String(member.attempt_id));
   }
 }
 

@@ -14,6 +14,7 @@ import type { Clock } from '../process/clock.ts';
 import { type HandlerTree, pageOf } from '../http/handler.ts';
 import { browserAnswer, handOver } from './browser-answer.ts';
 import type { Sessions } from './sessions.ts';
+
 type BrowserOperations = Pick<typeof browsers, 'create' | 'list' | 'retrieve' | 'update' | 'handOver' | 'deleteByID'>;
 
 /**
