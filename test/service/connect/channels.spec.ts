@@ -1,27 +1,38 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, writeFile } from 'node:fs/promises';
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { chromium, expect } from '@playwright/test';
 import { findChromium } from '../../../src/service/chromium/find-chromium.ts';
 import { firstExecutable, inPath } from '../../../src/service/process/children/executables.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { callerOf, type Call } from '../../support/service/service.ts';
-import { test } from '../../support/worker.ts';
+import { test as base } from '../../support/worker.ts';
 
 const apiKey = 'the-key';
 
-for (const path of ['/playwright', '/cdp']) {
-  test(`a client of ${path} gets Chrome or Edge if the machine has it`, async ({}, testInfo) => {
-    const directory = testInfo.outputPath('programs');
-    await mkdir(directory);
-    // Chromium plays their parts. Its user agent has the name of the program.
+const test = base.extend<{
+  /** A directory with the programs of Chrome and Edge. Chromium plays their parts. Its user agent has the name of the program. */
+  programs: string;
+}>({
+  programs: async ({}, use) => {
+    // A session's user can't enter a test's own directory if that lies in the home of root.
+    const directory = await mkdtemp(join(tmpdir(), 'programs-'));
+    await chmod(directory, 0o755);
+    const program = await findChromium(false, undefined, process.env);
     for (const name of ['google-chrome', 'microsoft-edge']) {
-      const program = await findChromium(false, undefined, process.env);
       await writeFile(join(directory, name), `#!/bin/sh\nexec ${program} "$@" --user-agent=${name}\n`);
       await chmod(join(directory, name), 0o755);
     }
-    await using serving = serve({ PATH: `${directory}:${process.env['PATH']}` }, testInfo.outputPath('data'));
+    await use(directory);
+    await rm(directory, { recursive: true });
+  },
+});
+
+for (const path of ['/playwright', '/cdp']) {
+  test(`a client of ${path} gets Chrome or Edge if the machine has it`, async ({ programs }, testInfo) => {
+    await using serving = serve({ PATH: `${programs}:${process.env['PATH']}` }, testInfo.outputPath('data'));
     const { connect, sessions } = await leasing(serving);
     for (const [channel, program] of [
       ['chrome', 'google-chrome'],
