@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { appAction, errorEvent, heartbeatEvent, logEvent, region } from './app-events.ts';
-import { empty, events, json, list, multipart, operation, filePart, unsupportedField } from './operation.ts';
+import { empty, events, json, list, multipart, operation } from './operation.ts';
 import { since } from './since.ts';
-import { timestamp, pageQuery, queryBoolean } from './values.ts';
+import { filePart, pageQuery, queryBoolean, timestamp, unsupportedField } from './values.ts';
 
 /** A deployment never leaves the states `stopped` and `failed`. */
 const deploymentStatus = z.enum(['queued', 'in_progress', 'running', 'failed', 'stopped']);

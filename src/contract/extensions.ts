@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { empty, json, list, multipart, octets, operation, filePart } from './operation.ts';
-import { httpUrl, name, timestamp, pageQuery } from './values.ts';
+import { empty, json, list, multipart, octets, operation } from './operation.ts';
+import { filePart, httpUrl, name, pageQuery, timestamp } from './values.ts';
 
 /** A stored extension of Chromium. */
 export const extension = z.looseObject({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { empty, events, json, multipart, octets, operation, filePart } from './operation.ts';
-import { absolutePath, timestamp } from './values.ts';
+import { empty, events, json, multipart, octets, operation } from './operation.ts';
+import { absolutePath, filePart, timestamp } from './values.ts';
 
 /** Permission bits in octal. */
 const mode = z.string().regex(/^[0-7]{3,4}$/, 'must be three or four octal digits');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Operation } from './operation.ts';
+import type { FilePart, Operation } from './operation.ts';
 
 /** Names of sessions, pools and profiles. */
 export const name = z
@@ -170,6 +170,14 @@ function fieldNames(schema: z.ZodType, path: PropertyKey[]): string[] {
   );
   return Object.keys(described?.properties ?? {});
 }
+
+/** Accepts any value: the client and the service check that it is a file. */
+export const filePart = z
+  .custom<FilePart>((value) => value !== undefined, 'must be a file')
+  .meta({ type: 'string', format: 'binary' });
+
+/** A form field that the hosted service's SDK (`@onkernel/sdk`) can send, but this service refuses with 501. */
+export const unsupportedField = z.never().optional();
 
 /** An integer in a query string. */
 export function queryInteger() {

@@ -1,3 +1,6 @@
+import { readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { expect } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { contract } from '../../src/contract/contract.ts';
@@ -33,6 +36,24 @@ test('the client in dist calls every operation as the client in src does', async
     expect(await callAll(built.createClient)).toEqual(await callAll(createClient));
   }
 });
+
+test('the client in dist loads no library for schemas, because each worker loads it', () => {
+  expect(librariesOf(fileURLToPath(import.meta.resolve('playwright-pool/client')))).toEqual([
+    'eventsource-parser',
+    'p-retry',
+    'undici',
+  ]);
+});
+
+/** The libraries that a module and the modules beside it import at their start. */
+function librariesOf(module: string, seen = new Set<string>()): string[] {
+  seen.add(module);
+  const imports = readFileSync(module, 'utf8').matchAll(/^(?:import|export) [^;]*from "([^"]+)"/gm);
+  const names = Array.from(imports, ([, name]) => name!);
+  const near = names.filter((name) => name.startsWith('.')).map((name) => join(dirname(module), name));
+  const far = names.filter((name) => !/^(?:\.|node:)/.test(name));
+  return [...new Set([...far, ...near.flatMap((file) => (seen.has(file) ? [] : librariesOf(file, seen)))])].toSorted();
+}
 
 function argumentsOf({ path, body, query }: Operation): unknown[] {
   const isBytes = body && 'kind' in body && body.kind === 'octets';

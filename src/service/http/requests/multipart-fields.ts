@@ -1,4 +1,5 @@
-import { type Multipart, filePart } from '../../../contract/operation.ts';
+import type { Multipart } from '../../../contract/operation.ts';
+import { filePart } from '../../../contract/values.ts';
 
 /** The keys of a field's path: `['files', '0', 'file']` for `files[0][file]`, `files[0].file` and `files.0.file`. */
 export type FieldPath = readonly string[];
