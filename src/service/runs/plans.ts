@@ -81,11 +81,11 @@ export class Plans {
       isByCount: attempt.basis === 'count',
       firstUnit: 1 + [...planned.values()].reduce((last, { unit }) => Math.max(last, unit), 0),
     });
-    this.#records.add(attempt.id, rows, member);
+    // In the order of `tests`.
+    for (const [at, row] of this.#records.add(attempt.id, rows, member).entries()) planned.set(tests[at]!.id, row);
 
-    const all = added.length > 0 ? this.#records.planned(attempt.id) : planned;
     const part = [...new Set(units.flat().map(({ id }) => id))].flatMap((id) => {
-      const test = all.get(id);
+      const test = planned.get(id);
       return test && (known ? test.member === known.id : test.shard === shard.index) ? [{ id, ...test }] : [];
     });
     this.#takeBack(

@@ -63,7 +63,7 @@ export class RunRecords {
     );
     this.#insert = database.prepare(
       `INSERT INTO run_tests (attempt_id, test, unit, shard, weight_ms, member)
-       SELECT :attempt, value ->> 'test', value ->> 'unit', value ->> 'shard', value ->> 'weight', iif(value ->> 'shard' = :shard, :member, NULL)
+       SELECT :attempt, value ->> 'test', value ->> 'unit', value ->> 'shard', value ->> 'weight', value ->> 'member'
        FROM json_each(:tests)`,
     );
     this.#give = database.prepare(
@@ -103,10 +103,12 @@ export class RunRecords {
     return this.members.insert({ ...row, id: this.#nextId('run_members') });
   }
 
-  /** Adds tests. Those of its shard belong to the member that sent them, and the others have no member yet. */
-  add(attempt: number, tests: Omit<Planned, 'member'>[], { id: member, shard }: Member): void {
-    this.#insert.run({ attempt, member, shard, tests: JSON.stringify(tests) });
+  /** Adds tests, and returns them. Those of its shard belong to the member that sent them, and the others have no member yet. */
+  add(attempt: number, tests: Omit<Planned, 'member'>[], { id, shard }: Member): Planned[] {
+    const planned = tests.map((test) => ({ ...test, member: test.shard === shard ? id : null }));
+    this.#insert.run({ attempt, tests: JSON.stringify(planned) });
     this.#cachedParts.delete(attempt);
+    return planned;
   }
 
   /** Gives tests to a member, without the results that they had. */
