@@ -1,15 +1,7 @@
 import { Readable } from 'node:stream';
 import { Command, Option } from 'commander';
-import {
-  runCounts,
-  runMarkdown,
-  runSummary,
-  runTables,
-  runTestTitle,
-  runTitle,
-  type RunSummary,
-} from '../client/run-summary.ts';
-import type { RunTestResult, TestRun } from '../contract/test-runs.ts';
+import { runMarkdown, runSummary, runText } from '../client/run-summary.ts';
+import type { TestRun } from '../contract/test-runs.ts';
 import { wholeNumber } from './command-error.ts';
 import { inBytes } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
@@ -23,7 +15,6 @@ import {
   withClient,
 } from './service-command.ts';
 import { type Columns, printJSON } from './table.ts';
-import { printable, styled } from './terminal.ts';
 
 type WhichOptions = ServiceOptions & { attempt?: number; shards?: number };
 
@@ -64,7 +55,7 @@ function showCommand(env: NodeJS.ProcessEnv): Command {
         const summary = await runSummary(client, run, whichOf(options), { signal });
         if (options.json) printJSON(summary);
         else if (options.markdown) process.stdout.write(runMarkdown(summary));
-        else console.log(await summaryText(summary));
+        else console.log(runText(summary));
       }),
     );
 }
@@ -111,24 +102,4 @@ function runCommand(name: string, description: string): Command {
 
 function whichOf({ attempt, shards }: WhichOptions): { attempt?: number; total_shards?: number } {
   return { ...(attempt !== undefined && { attempt }), ...(shards !== undefined && { total_shards: shards }) };
-}
-
-async function summaryText(summary: RunSummary): Promise<string> {
-  const { run, failed } = summary;
-  const { tableLines } = await import('./table-lines.ts');
-  const tables = runTables(summary).map(({ title, head, rows }) => {
-    const columns = Object.fromEntries(head.map((name, at) => [name.toUpperCase(), (row: string[]) => row[at]]));
-    return `${title}:\n${tableLines(rows, columns).join('\n')}`;
-  });
-  const failures = failed.map(failureText).join('\n');
-  return [`${runTitle(run)}, ${runCounts(run)}`, failures, ...tables].filter(Boolean).join('\n\n');
-}
-
-function failureText(test: RunTestResult): string {
-  const { shard, status, error = '', replay_url, trace } = test;
-  const said = status === 'waiting' ? 'no result' : status;
-  const head = styled(process.stdout, 'red', printable(`${runTestTitle(test)} (${said}, shard ${shard})`));
-  const details = [error.trim(), replay_url && `replay: ${replay_url}`, trace && `trace: ${trace}`].filter(Boolean);
-  const lines = details.flatMap((detail) => detail!.split('\n')).map((line) => printable(`    ${line}`));
-  return [head, ...lines].join('\n');
 }

@@ -97,6 +97,26 @@ export function runTables({ run, slowest, flaky }: RunSummary): RunTable[] {
   return tables.filter(({ rows }) => rows.length > 0);
 }
 
+/**
+ * The summary for a terminal, without control characters. The short form has ten failures with the first lines of their
+ * errors, and five slow and flaky tests.
+ */
+export function runText(summary: RunSummary, { isShort = false } = {}): string {
+  const { run, failed, slowest, flaky } = summary;
+  const [mostFailures, most] = isShort ? [10, 5] : [mostFailed, mostOthers];
+  const shown = failed.slice(0, mostFailures);
+  const more = Math.max(run.failed, failed.length) - shown.length;
+  const failures = shown.flatMap((test) => failureLines(test, isShort));
+  const tables = runTables({ ...summary, slowest: slowest.slice(0, most), flaky: flaky.slice(0, most) });
+  const parts = [
+    [`${runTitle(run)}, ${runCounts(run)}`],
+    [...failures, ...(more > 0 ? [`${more} more failed.`] : [])],
+    ...tables.map(tableLines),
+  ];
+  const lines = parts.filter((part) => part.length > 0).map((part) => part.map(oneLine).join('\n'));
+  return lines.join('\n\n');
+}
+
 /** The summary as Markdown, for GitHub's job summary. */
 export function runMarkdown(summary: RunSummary): string {
   const { run, failed } = summary;
@@ -128,6 +148,30 @@ export function runMarkdown(summary: RunSummary): string {
 function shardTime({ state, started_at, ended_at }: TestRun['shards'][number], now: string): number | undefined {
   const end = ended_at ?? (state === 'running' ? now : undefined);
   return started_at === undefined || end === undefined ? undefined : Date.parse(end) - Date.parse(started_at);
+}
+
+function failureLines(test: RunTestResult, isShort: boolean): string[] {
+  const { status, shard, error = '', replay_url, trace } = test;
+  const details = [
+    isShort ? runTestError(test) : error.trim(),
+    replay_url && `replay: ${replay_url}`,
+    trace && `trace: ${trace}`,
+  ];
+  const lines = details.flatMap((detail) => (detail ? detail.split('\n') : []));
+  const head = `${runTestTitle(test)} (${status === 'waiting' ? 'no result' : status}, shard ${shard})`;
+  return [head, ...lines.map((line) => `    ${line}`)];
+}
+
+/** The title and the aligned columns. The last column may have characters of any width. */
+function tableLines({ title, head, rows }: RunTable): string[] {
+  const all = [head.map((name) => name.toUpperCase()), ...rows];
+  const widths = head.map((_, column) => Math.max(...all.map((cells) => cells[column]!.length)));
+  const lines = all.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
+  return [`${title}:`, ...lines.map((line) => line.trimEnd())];
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, ' ');
 }
 
 function seconds(ms: number | null | undefined): string {

@@ -1,8 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
 import { createClient } from '../../../src/client/index.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { SampleRun } from '../../support/runs/sample-run.ts';
 import { expect, expectFailure, printed, test as base } from '../commands.ts';
+// Of the npm package ctrf 0.3.0 (license: MIT), without line breaks.
+import ctrfSchema from './ctrf-schema-0.0.json' with { type: 'json' };
 
 const test = base.extend<{ run: SampleRun }>({
   run: async ({ service }, use, { testId }) => {
@@ -16,6 +19,8 @@ const test = base.extend<{ run: SampleRun }>({
   },
 });
 
+const ctrf = z.fromJSONSchema(ctrfSchema as z.core.JSONSchema.JSONSchema);
+
 const nameOf = (id: string) => `run-${id}`;
 
 test('runs lists a run and shows its shards, failures, slowest and flaky tests', async ({ cli, run }, { testId }) => {
@@ -26,7 +31,7 @@ test('runs lists a run and shows its shards, failures, slowest and flaky tests',
   expect(shown).toMatch(`run ${name}: failed, 6 of 6 tests finished: 1 failed, 1 flaky, 1 skipped`);
   expect(shown).toContain(
     `shop.spec.ts › shop › pays [chromium] (failed, shard 1)
-    Error: expected <b> & "c"\\u001b[0m
+    Error: expected <b> & "c" [0m
         at shop.spec.ts:3
     replay: http://127.0.0.1:9/replays/1
     trace: test-results/trace.zip`,
@@ -43,6 +48,35 @@ test('runs lists a run and shows its shards, failures, slowest and flaky tests',
   expectFailure(await cli(`runs show ${name} --attempt 7`), 1, 'attempt 7');
 });
 
+test('runs prints JSON, and finds the command of a run by its number of shards', async ({ cli, run }, { testId }) => {
+  const name = nameOf(testId);
+  await run.takeOver();
+  await run.start(1, { total: 1, name: 'member-of-one' });
+  const [one, three] = [
+    { run: name, total_shards: 1 },
+    { run: name, total_shards: 3 },
+  ];
+  expect(JSON.parse(printed(await cli('runs list --json'))).slice(0, 2)).toMatchObject([one, three]);
+  expect(JSON.parse(printed(await cli(`runs show ${name} --json`)))).toMatchObject({ run: one });
+  const shown = JSON.parse(printed(await cli(`runs show ${name} --shards 3 --json`)));
+  expect(shown).toMatchObject({ run: { ...three, state: 'failed' }, failed: [{ status: 'failed' }], flaky: [{}] });
+  expect(shown.slowest).toHaveLength(5);
+
+  const report = `runs report ${name} --shards 3 --format junit`;
+  const written = JSON.parse(printed(await cli(`${report} --output reports/ --json`)));
+  const file = outputPath('reports/junit.xml');
+  expect(written).toEqual({ file, bytes: (await readFile(file)).byteLength });
+  expect(printed(await cli(report))).toBe(await readFile(file, 'utf8'));
+  expectFailure(await cli(`runs show ${name} --shards 2`), 1, 'with 2 shards');
+});
+
+test('runs has help with examples', async ({ cli }) => {
+  for (const command of ['list', 'show', 'report'])
+    expect(printed(await cli(`runs ${command} --help`))).toMatch(
+      new RegExp(`Examples?:\\n +\\$? *(?:npx )?playwright-pool runs ${command}`),
+    );
+});
+
 test('runs reports a run as CTRF and JUnit, also before its end', async ({ cli, run, page }, { testId }) => {
   const name = nameOf(testId);
   const early = await cli(`runs report ${name} --format ctrf`);
@@ -51,7 +85,9 @@ test('runs reports a run as CTRF and JUnit, also before its end', async ({ cli, 
 
   await run.takeOver();
   printed(await cli(`runs report ${name} --format ctrf --output ctrf.json`));
-  const { reportFormat, results } = JSON.parse(await readFile(outputPath('ctrf.json'), 'utf8'));
+  const written = JSON.parse(await readFile(outputPath('ctrf.json'), 'utf8'));
+  for (const report of [JSON.parse(printed(early)), written]) expect(ctrf.safeParse(report).error).toBeUndefined();
+  const { reportFormat, results } = written;
   expect({ reportFormat, ...results.summary }).toMatchObject({
     reportFormat: 'CTRF',
     tests: 6,

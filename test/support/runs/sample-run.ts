@@ -18,11 +18,11 @@ export class SampleRun {
   }
 
   /** Starts a shard. The shards have the tests in order. */
-  async start(index: number, { name = `member-${index}`, title = 'pays' } = {}): Promise<void> {
+  async start(index: number, { name = `member-${index}`, title = 'pays', total = 3 } = {}): Promise<void> {
     const units = titles.map((own, at): Plan['units'][number] => [
       { id: this.#idOf(own), project: 'chromium', file: 'shop.spec.ts', title: ['shop', at === 0 ? title : own] },
     ]);
-    const shard = { index, total: 3 };
+    const shard = { index, total };
     await this.#client.testRuns.plan(this.#run, { member: name, shard, workers: 2, units });
   }
 
