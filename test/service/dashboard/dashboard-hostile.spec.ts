@@ -3,6 +3,7 @@ import { fileTag, runTag, testTag, testTagOf, workerTag } from '../../../src/con
 import { appOf, test as appsTest } from '../../support/service/apps.ts';
 import { expectAccessible } from '../../support/views/axe.ts';
 import { expectNoOverflow, hostile, lists, rowsOf, test as dashboardTest } from '../../support/views/dashboard.ts';
+import { SampleRun } from '../../support/runs/sample-run.ts';
 import { serve } from '../../support/http/serve.ts';
 import { page as htmlPage } from '../../support/service/browser-sessions.ts';
 import { LoginSite } from '../../support/logins/login-site.ts';
@@ -94,6 +95,7 @@ test('hostile names in lists, dialogs, logs run nothing @long', async ({ open, c
   const name = hostile.slice(0, 200);
   const { id: project } = await client.projects.create({ name });
   await client.apiKeys.create({ name, project_id: project });
+  await new SampleRun(client, 'W'.repeat(180)).start(1, { title: hostile });
   const recording = await startRecording(service, { title: hostile });
   await service.call('POST', '/profiles', { name: 'x'.repeat(200) });
   const mallory = { profile_name: 'z'.repeat(200), domain: `${'a'.repeat(60)}.${'b'.repeat(60)}.example.com` };

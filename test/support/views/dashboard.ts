@@ -44,7 +44,7 @@ export async function signInTo(page: Page, { url, apiKey }: { url: string; apiKe
 
 const apps = ['apps', 'apps?tab=deployments', 'apps?tab=invocations'];
 /** The views with lists of stored things. */
-export const lists = ['replays', 'profiles', 'logins', ...apps, 'audit', 'keys'];
+export const lists = ['runs', 'replays', 'profiles', 'logins', ...apps, 'audit', 'keys'];
 
 /** Text that breaks a view if it becomes HTML or doesn't wrap. */
 export const hostile = `<img src=x onerror="alert('ran')">'"&</script>\u202E${'W'.repeat(150)}`;
