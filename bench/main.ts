@@ -13,6 +13,7 @@ const benches: Record<string, () => Promise<Bench>> = {
   client: () => import('./client.ts'),
   suites: () => import('./suites.ts'),
   connect: () => import('./connect.ts'),
+  shards: () => import('./shards.ts'),
   replay: () => import('./replay.ts'),
   audit: () => import('./audit.ts'),
   profile: () => import('./profile.ts'),
