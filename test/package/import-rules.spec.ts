@@ -199,6 +199,7 @@ function roomsOfFixtures(): typeof rules {
       '../report/b.ts',
       '../lease/b.ts',
       '../../src/client/ci-run.ts',
+      '../../src/client/run-summary.ts',
       '../../src/reaper/ledger.ts',
       'type:@playwright/test/reporter',
       'ws',
