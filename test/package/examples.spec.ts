@@ -138,6 +138,19 @@ test('replays-in-ci: the workflow equals the one that init writes, and the suite
   expect(await run('replays-in-ci', ['test'])).toEqual(passed(2));
 });
 
+test('shards: the service divides the tests between the shards of a run @long', async ({ run, env }, testInfo) => {
+  const key = { ...env, PLAYWRIGHT_POOL_API_KEY: 'secret-of-the-example' };
+  await using service = new CliProcess(['serve', '--data-dir', testInfo.outputPath('data-elsewhere')], { env: key });
+  const url = (await service.firstLine()).replace('listening on ', '');
+  const shard = { ...key, PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_NAME: 'ci', PLAYWRIGHT_POOL_RUN: 'try-1' };
+  await using pools = new CliProcess(['pools', 'create', 'ci', '--size', '2'], { env: shard });
+  expect(await pools.exited).toMatchObject({ code: 0 });
+  for (const index of [1, 2]) {
+    const ended = await run('shards', ['test', '--shard', `${index}/2`], shard);
+    expect(ended).toEqual(passed(2, `shard ${index}/2 of try-1: 2 of 4 tests[^]*`));
+  }
+});
+
 /** A run in which so many tests passed and no lease leaked. */
 function passed(tests: number, leases = '') {
   return { code: 0, output: expect.stringMatching(new RegExp(`${tests} passed[^]*${leases}, 0 leaked`)) };
