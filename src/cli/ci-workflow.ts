@@ -129,6 +129,7 @@ ${startsApp ? '' : '      # The config has no webServer. If the tests need your 
           name: blob-report-\${{ matrix.shard }}
           path: blob-report
           retention-days: 1
+          overwrite: true
 
   report:
     needs: test
