@@ -112,7 +112,7 @@ export const testRuns = {
     {
       body: z.strictObject({
         attempt: attempt.describe(
-          'Counts the attempts of the run: 2 for its first rerun. Leave it out if the CI does not count: then a rerun of a shard begins the next attempt',
+          'Counts the attempts of the run: 2 for its first rerun. Leave it out if the CI does not count: then a rerun of a shard begins the next attempt. Without rerun, a shard that starts again keeps its attempt and its tests',
         ),
         member,
         shard,

@@ -54,7 +54,7 @@ export class Plans {
     const known = this.#records.memberOf(projectId, run, request.member);
     if (known) refuseLost(known, run);
     const place = { project_id: projectId, run, total_shards: shard.total };
-    const number = request.attempt ?? this.#attemptNumber(place, request);
+    const number = this.#attemptNumber(place, request);
     const found = this.#records.attempts.find(known ? { id: known.attempt_id } : { ...place, attempt: number });
     const planned = found ? this.#records.planned(found.id) : new Map<string, Planned>();
     const verdicts = request.rerun
@@ -103,11 +103,16 @@ export class Plans {
     };
   }
 
-  /** The attempt of a shard whose CI doesn't count attempts. A shard that has been in the last one begins the next. */
-  #attemptNumber(place: Place, { shard, rerun }: Request): number {
+  /**
+   * The attempt of a shard. Without a rerun, a shard that starts again keeps its attempt: the reports of shards that don't
+   * start again still count, so the parts must stay the same. If the CI doesn't count, a rerun of a shard that has been in
+   * the last attempt begins the next one.
+   */
+  #attemptNumber(place: Place, { attempt, shard, rerun }: Request): number {
+    if (rerun && attempt !== undefined) return attempt;
     const attempts = this.#records.attempts.list(place, { order: 'attempt DESC' });
     const [last] = attempts;
-    if (!last) return 1;
+    if (!last) return attempt ?? 1;
     if (!rerun) return (attempts.find(({ basis }) => basis !== 'rerun') ?? last).attempt;
     const hasCome = this.#records.members.count({ attempt_id: last.id, shard: shard.index }) > 0;
     return hasCome ? last.attempt + 1 : last.attempt;

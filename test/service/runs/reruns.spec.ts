@@ -39,6 +39,30 @@ test('a rerun has the tests that failed and those without a result, in the shard
   expect(third).toMatchObject({ basis: 'rerun', tests: [] });
 });
 
+test('a shard that starts again without a rerun has its last tests, in every attempt of the CI', async ({
+  shard,
+  clock,
+}) => {
+  const [one, two, lost] = shardsOf(3, (index) => shard({ index, total: 3, attempt: 1 })) as [Shard, Shard, Shard];
+  await lost.start();
+  await one.complete();
+  await two.complete();
+  clock.advance(10_000);
+  const { pass } = await one.claim();
+  expect(pass.tests.toSorted()).toEqual(lost.tests.toSorted());
+  await pass.report(pass.tests, { ended: true });
+
+  const again = shardsOf(3, (index) => shard({ index, total: 3, attempt: 2 })) as [Shard, Shard, Shard];
+  await again[2].complete();
+  // The others don't start again yet, and their reports still count.
+  clock.advance(300_000);
+  expect(await again[2].claim()).toMatchObject({ state: 'complete' });
+  const parts = await partsOf(again.slice(0, 2));
+  expect(again[2].tests).toEqual([]);
+  expect(parts[1]!.toSorted()).toEqual([...one.tests, ...pass.tests].toSorted());
+  expect(parts[2]).toEqual(two.tests);
+});
+
 test('a rerun without an earlier attempt has all tests', async ({ shard, suite }) => {
   const part = await shard({ total: 1, attempt: 2, rerun: true }).start();
   expect(part).toMatchObject({ attempt: 2, basis: 'count', tests: suite.map(({ id }) => id) });
