@@ -9,6 +9,7 @@ import { ServiceError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
 import type { PassOutcome, TestPass } from '../contract/test-pass.ts';
 import { newId } from '../service/process/id.ts';
+import { ifKilled } from './if-killed.ts';
 import { type CommandEnd, exitLike, runWithOurStreams } from './inherited-command.ts';
 import { interruptible } from './interruption.ts';
 import { playwrightProgram } from './playwright-tools.ts';
@@ -57,9 +58,13 @@ export function testCommand(env: NodeJS.ProcessEnv): Command {
     )
     .action(async (words: string[], options: TestOptions) => {
       const directory = await mkdtemp(join(tmpdir(), 'playwright-pool-test-'));
+      // Playwright's processes leave the key of the service there.
+      const guard = ifKilled(['rm', '-rf', directory]);
+      guard.arm();
       try {
         exitLike(await new Passes({ words, options, env, directory }).run());
       } finally {
+        guard.end();
         await rm(directory, { recursive: true, force: true });
       }
     });
