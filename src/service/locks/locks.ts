@@ -1,30 +1,42 @@
 import { randomUUID } from 'node:crypto';
 import type { Database } from '../database/database.ts';
-import { json, text } from '../database/columns.ts';
+import { json, optional, text } from '../database/columns.ts';
 import { Table, table } from '../database/table.ts';
 import type { Clock } from '../process/clock.ts';
 
-/** The locks that are held, so that a service that starts again keeps them for their holders. */
+/** The locks that are held or whose holders are missing, so that a service that starts again knows these holders. */
 const locksTable = table('locks', {
   token: text(),
   project_id: text(),
   names: json<string[]>(),
   /** How messages call the holder. */
   holder: text(),
+  /** Who got one of the names after the holder had lost them. */
+  taken_by: optional(text()),
 });
 
-/** How long a service that starts again keeps locks for their former holders, in ms. */
-const graceMs = 5000;
+/** How long names are kept for a holder whose connection broke, and after a restart of the service, in ms. */
+const graceMs = 2000;
+const restartMs = 5000;
+/** For how many missing holders the service knows if others got their names. */
+const mostMissing = 1000;
 
 /** Somebody who waits for names or holds them. */
 export type Claimant = {
   readonly names: readonly string[];
   readonly holder: string;
-  /** Called once, when all names are held. The token proves it to the next service. */
+  /** Called once, when all names are held. The token proves it on the next connection. */
   readonly onHeld: (token: string) => void;
+  /** Called instead if this claimant held the names before, and another one has got one of them since. */
+  readonly onLost: (takenBy: string) => void;
+  /** Called when another connection with the token takes the names over: this one is broken or late. */
+  readonly onReplaced: () => void;
 };
 
-type Entry = Claimant & { readonly projectId: string; token: string | undefined };
+/** The claimant of a former service. */
+const nobody = { onHeld: () => {}, onLost: () => {}, onReplaced: () => {} };
+
+type Entry = Claimant & { readonly projectId: string; token: string | undefined; takenBy?: string | undefined };
 
 /**
  * Named locks of each project. A claimant gets all its names at once or none, so there is no deadlock, and a claimant
@@ -34,26 +46,41 @@ export class Locks {
   readonly #rows: Table<typeof locksTable>;
   /** In the order in which they came. Those with a token hold their names. */
   readonly #entries = new Map<string, Set<Entry>>();
+  /** Holders that lost their names, and may still come back. */
+  readonly #missing = new Set<Entry>();
+  readonly #clock: Clock;
   #isClosed = false;
 
   constructor(database: Database, clock: Clock) {
     this.#rows = new Table(database, locksTable);
-    for (const { token, project_id: projectId, names, holder } of this.#rows.list()) {
-      const former: Entry = { projectId, names, holder, token, onHeld: () => {} };
-      this.#of(projectId).add(former);
-      clock.after(graceMs, () => this.#end(former));
+    this.#clock = clock;
+    for (const { token, project_id: projectId, names, holder, taken_by: takenBy } of this.#rows.list()) {
+      const former: Entry = { ...nobody, projectId, names, holder, token, takenBy };
+      if (takenBy === undefined) this.#of(projectId).add(former);
+      else this.#missing.add(former);
+      this.#loseAfter(restartMs, former);
     }
   }
 
-  /** Waits for names. `held` is the token of a former holder. The returned function gives the names back, or stops to wait. */
-  claim(projectId: string, claimant: Claimant, held?: string): () => void {
+  /**
+   * Waits for names. `held` is the token of a former holder. The returned function gives the names back, or stops to
+   * wait. With `isBroken` the claimant may come back.
+   */
+  claim(projectId: string, claimant: Claimant, held?: string): (isBroken: boolean) => void {
     const entry: Entry = { ...claimant, projectId, token: undefined };
-    const former = [...this.#of(projectId)].find(({ token }) => token !== undefined && token === held);
+    const former = held === undefined ? undefined : this.#former(entry, held);
+    if (former?.takenBy !== undefined) {
+      claimant.onLost(former.takenBy);
+      return () => {};
+    }
     this.#of(projectId).add(entry);
     // The names pass on without a moment in which another claimant could take them.
-    if (former && sameNames(former.names, entry.names)) this.#hold(entry, former);
+    if (former) this.#hold(entry, former);
     else this.#serve(projectId);
-    return () => this.#end(entry);
+    return (isBroken) => {
+      if (isBroken && entry.token !== undefined) this.#loseAfter(graceMs, entry);
+      else this.#end(entry);
+    };
   }
 
   /** How many claimants come before the one with `onHeld`, and the holder of one of its names. */
@@ -71,6 +98,12 @@ export class Locks {
   /** Gives no locks any more, and keeps those that are held for the next service. */
   close(): void {
     this.#isClosed = true;
+  }
+
+  #former({ projectId, names }: Entry, held: string): Entry | undefined {
+    return [...this.#of(projectId), ...this.#missing].find(
+      (entry) => entry.token === held && entry.projectId === projectId && sameNames(entry.names, names),
+    );
   }
 
   #of(projectId: string): Set<Entry> {
@@ -92,20 +125,38 @@ export class Locks {
 
   #hold(entry: Entry, former?: Entry): void {
     const { projectId, names, holder } = entry;
-    if (former) {
-      this.#of(projectId).delete(former);
-      this.#rows.delete({ token: former.token! });
+    if (former && this.#forget(former)) former.onReplaced();
+    for (const missing of this.#missing) {
+      if (missing.projectId !== projectId || missing.takenBy !== undefined || !shares(missing, names)) continue;
+      missing.takenBy = holder;
+      this.#rows.change({ token: missing.token! }, { taken_by: holder });
     }
-    entry.token = randomUUID();
+    // The same one, because the answer to a broken connection may not arrive.
+    entry.token = former?.token ?? randomUUID();
     this.#rows.insert({ token: entry.token, project_id: projectId, names: [...names], holder });
     entry.onHeld(entry.token);
   }
 
+  /** Others get the names of a holder that doesn't come back in time. */
+  #loseAfter(ms: number, entry: Entry): void {
+    this.#clock.after(ms, () => {
+      if (this.#isClosed || !this.#of(entry.projectId).delete(entry)) return;
+      this.#missing.add(entry);
+      const [oldest] = this.#missing;
+      if (this.#missing.size > mostMissing) this.#forget(oldest!);
+      this.#serve(entry.projectId);
+    });
+  }
+
   #end(entry: Entry): void {
-    const entries = this.#of(entry.projectId);
-    if (this.#isClosed || !entries.delete(entry)) return;
+    if (this.#forget(entry)) this.#serve(entry.projectId);
+  }
+
+  /** Whether it was known. */
+  #forget(entry: Entry): boolean {
+    if (this.#isClosed || !(this.#of(entry.projectId).delete(entry) || this.#missing.delete(entry))) return false;
     if (entry.token !== undefined) this.#rows.delete({ token: entry.token });
-    this.#serve(entry.projectId);
+    return true;
   }
 }
 
