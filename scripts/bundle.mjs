@@ -16,6 +16,7 @@ const imported = Object.values(exports).filter((entry) => entry.types);
 /** Files that are started or loaded by path. */
 const programs = [
   ...Object.values(bin).map((path) => posix.relative('dist', path)),
+  'fixtures/shards/lock-thread.js',
   'src/cli/suite-reporter.js',
   'src/reaper/main.js',
   'src/service/process/start/embedded.js',

@@ -159,7 +159,10 @@ export class FaultProxy implements AsyncDisposable {
 
   async #upgrade(request: IncomingMessage, socket: Socket, head: Buffer): Promise<void> {
     this.#watch(socket);
-    if (this.#take(request) === 'refused') return void socket.resetAndDestroy();
+    const fault = this.#take(request);
+    if (fault === 'refused') return void socket.resetAndDestroy();
+    if (typeof fault === 'object' && 'status' in fault)
+      return void socket.end(`HTTP/1.1 ${fault.status} Fault\r\nRetry-After: ${fault.retryAfter}\r\n\r\n`);
     const bytes = socket.pipe(this.#way());
     await this.#passage();
     if (socket.destroyed) return;
