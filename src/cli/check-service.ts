@@ -111,7 +111,7 @@ async function checkBuild(env: NodeJS.ProcessEnv, isEmbedded: boolean, version?:
   const parts = [
     version === undefined ? 'of unknown version' : `version ${version}`,
     path && ` at ${path}`,
-    expected?.browserVersion && `; Playwright ${expected.version} was made for ${expected.browserVersion}`,
+    expected?.browserVersion && `; Playwright ${expected.playwright} was made for ${expected.browserVersion}`,
   ];
   return [{ check, level: 'ok', message: parts.filter(Boolean).join('') }, ...warnings];
 }

@@ -7,8 +7,9 @@ import type { Namespaces } from '../process/children/namespaces.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import { killGroup } from '../process/children/is-running.ts';
 import { CdpConnection } from './cdp/cdp-connection.ts';
-import { isHeadlessShell, type Environment } from './find-chromium.ts';
+import { isHeadlessShell } from './find-chromium.ts';
 import { OutputLines } from './output-lines.ts';
+import type { Environment } from './playwright-builds.ts';
 import type { ProxyAccess } from './network/proxy-connection.ts';
 import type { IsolatedUser } from './isolated-user.ts';
 import { chromiumSwitches } from './switches.ts';
@@ -74,6 +75,9 @@ export type LaunchOptions = {
 };
 
 const launchTimeoutMs = 30_000;
+
+/** The versions of the programs that this process has started, by their paths. */
+export const startedVersions = new Map<string, string>();
 
 /** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
@@ -176,7 +180,7 @@ async function untilReady(
   const problem = await Promise.race([
     ended,
     cdp.send('Browser.getVersion', {}, { timeoutMs: launchTimeoutMs, ...(signal && { signal }) }).then(
-      () => undefined,
+      ({ product }) => void startedVersions.set(executable, product.replace(/^.*\//, '')),
       async () => {
         signal?.throwIfAborted();
         if (!cdp.isClosed) return `was not ready within ${launchTimeoutMs / 1000} s`;

@@ -1,12 +1,7 @@
-import { readdir, readFile } from 'node:fs/promises';
-import { createRequire } from 'node:module';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
-
-/** Environment variables with the paths of programs and the display. */
-export type Environment = Readonly<Record<string, string | undefined>>;
+import { installedBuilds, namedBuild, type Environment } from './playwright-builds.ts';
 
 /**
  * Returns the path of a Chromium: `executable` if given, else the build that the installed Playwright was made for,
@@ -30,13 +25,34 @@ export async function findChromium(
   }
   for (const kind of mayBeShell ? [headlessShell, chromium, chrome] : [chromium, chrome]) {
     const found = await findKind(kind, environment, warn);
-    if (found !== undefined) return found;
+    if (found) return found.executable;
   }
   const name = mayBeShell ? 'chromium-headless-shell' : 'chromium';
   throw new OperationError(
     'no_chromium',
     `no Chromium was found on this machine; install one with \`npx playwright install --with-deps ${name}\`, or set PLAYWRIGHT_POOL_CHROMIUM to its path`,
   );
+}
+
+/** A Chromium of this machine. `name`: Playwright's name for its kind. `version`: that of a build of Playwright. */
+export type FoundBrowser = {
+  name: string;
+  executable: string;
+  source: 'playwright' | 'system' | 'option';
+  version?: string | undefined;
+};
+
+/** One Chromium of each kind that this machine has. If `executable` is given, there is no other one. */
+export async function findAllChromiums(
+  executable: string | undefined,
+  environment: Environment,
+): Promise<FoundBrowser[]> {
+  if (executable !== undefined) {
+    const found = await findChromium(false, executable, environment);
+    return [{ name: kindOf(executable).name, executable: found, source: 'option' }];
+  }
+  const found = await Promise.all(kinds.map((kind) => findKind(kind, environment)));
+  return found.filter((browser) => browser !== undefined);
 }
 
 /**
@@ -48,15 +64,10 @@ export async function findChannel(
   executable: string | undefined,
   environment: Environment,
 ): Promise<string> {
-  const found = await Promise.all(
-    kinds.map(async (kind): Promise<[string, string | undefined]> => {
-      if (executable === undefined) return [kind.name, await findKind(kind, environment)];
-      return [kind.name, kind === kindOf(executable) ? await findChromium(false, executable, environment) : undefined];
-    }),
-  );
-  const file = found.find(([name]) => name === channel)?.[1];
-  if (file !== undefined) return file;
-  const names = found.flatMap(([name, path]) => (path === undefined ? [] : [name]));
+  const found = await findAllChromiums(executable, environment);
+  const named = found.find(({ name }) => name === channel);
+  if (named) return named.executable;
+  const names = found.map(({ name }) => name);
   throw invalidField(
     'launchOptions.channel',
     `the service has no browser ${JSON.stringify(channel.slice(0, 64))}, it has ${names.join(' and ') || 'none'}: choose another channel, or remove it`,
@@ -136,74 +147,22 @@ async function findKind(
   kind: Kind,
   environment: Environment,
   warn: (text: string) => void = () => {},
-): Promise<string | undefined> {
-  return (await installedByPlaywright(kind, environment, warn)) ?? (await firstExecutable(inSystem(kind, environment)));
-}
-
-async function installedByPlaywright(
-  kind: Kind,
-  environment: Environment,
-  warn: (text: string) => void,
-): Promise<string | undefined> {
-  const directory = playwrightDirectory(environment);
-  const prefix = `${kind.name.replaceAll('-', '_')}-`;
-  const named = await namedBuild(kind.name);
-  const builds = (await entries(directory))
-    .map((name) => ({ name, revision: Number(name.slice(prefix.length)) }))
-    .filter(({ name, revision }) => name.startsWith(prefix) && Number.isInteger(revision))
-    .sort(
-      (a, b) =>
-        Number(b.revision === named?.revision) - Number(a.revision === named?.revision) || b.revision - a.revision,
-    );
-  for (const { name, revision } of builds) {
-    const build = path.join(directory, name);
-    const platforms = await entries(build);
-    // Playwright writes this mark when the download is complete.
-    if (!platforms.includes('INSTALLATION_COMPLETE')) continue;
-    const found = await firstExecutable(
-      platforms.flatMap((platform) => kind.files.map((file) => path.join(build, platform, file))),
-    );
-    if (found === undefined) continue;
-    if (named && revision !== named.revision) {
-      const missing = `Playwright ${named.version} was made for build ${named.revision} of ${kind.name}, which is not installed`;
-      warn(`${missing}; using build ${revision}. Run npx playwright install ${kind.name}`);
+): Promise<FoundBrowser | undefined> {
+  const { name } = kind;
+  const named = await namedBuild(name);
+  const builds = (await installedBuilds(kind, environment)).sort((a, b) => b.revision - a.revision);
+  const build = builds.find(({ revision }) => named?.revisions.includes(revision)) ?? builds[0];
+  if (build) {
+    const isNamed = named?.revisions.includes(build.revision) ?? false;
+    if (named && !isNamed) {
+      const missing = `Playwright ${named.playwright} was made for build ${named.revisions[0]} of ${name}, which is not installed`;
+      warn(`${missing}; using build ${build.revision}. Run npx playwright install ${name}`);
     }
-    return found;
+    const { executable } = build;
+    return { name, executable, source: 'playwright', version: isNamed ? named?.browserVersion : undefined };
   }
-  return undefined;
-}
-
-/** Returns the build of a browser that the installed Playwright was made for; `undefined` if there is no Playwright. */
-export async function namedBuild(
-  name: string,
-): Promise<{ revision: number; version: string; browserVersion: string | undefined } | undefined> {
-  try {
-    // Package managers may hide the dependencies of a dependency, so each is resolved from the one before.
-    let manifest = import.meta.url;
-    for (const step of ['@playwright/test', 'playwright', 'playwright-core']) {
-      manifest = createRequire(manifest).resolve(`${step}/package.json`);
-    }
-    const { version } = JSON.parse(await readFile(manifest, 'utf8')) as { version: string };
-    const list = await readFile(path.join(path.dirname(manifest), 'browsers.json'), 'utf8');
-    const { browsers } = JSON.parse(list) as {
-      browsers: { name: string; revision: string; browserVersion?: string }[];
-    };
-    const browser = browsers.find((browser) => browser.name === name);
-    return browser && { revision: Number(browser.revision), version, browserVersion: browser.browserVersion };
-  } catch {
-    return undefined;
-  }
-}
-
-/** The directory of the programs that Playwright installs. */
-export function playwrightDirectory(environment: Environment): string {
-  const { PLAYWRIGHT_BROWSERS_PATH: chosen, XDG_CACHE_HOME, LOCALAPPDATA } = environment;
-  if (chosen !== undefined && chosen !== '' && chosen !== '0') return path.resolve(chosen);
-  const home = homedir();
-  if (process.platform === 'darwin') return path.join(home, 'Library', 'Caches', 'ms-playwright');
-  if (process.platform === 'win32')
-    return path.join(LOCALAPPDATA ?? path.join(home, 'AppData', 'Local'), 'ms-playwright');
-  return path.join(XDG_CACHE_HOME ?? path.join(home, '.cache'), 'ms-playwright');
+  const executable = await firstExecutable(inSystem(kind, environment));
+  return executable === undefined ? undefined : { name, executable, source: 'system' };
 }
 
 function inSystem(kind: Kind, environment: Environment): string[] {
@@ -212,12 +171,4 @@ function inSystem(kind: Kind, environment: Environment): string[] {
     return [...kind.commands.flatMap((command) => inPath(command, environment)), ...places];
   const roots = [environment['LOCALAPPDATA'], environment['PROGRAMFILES'], environment['PROGRAMFILES(X86)']];
   return roots.flatMap((root) => (root === undefined ? [] : places.map((place) => path.join(root, place))));
-}
-
-async function entries(directory: string): Promise<string[]> {
-  try {
-    return await readdir(directory);
-  } catch {
-    return [];
-  }
 }

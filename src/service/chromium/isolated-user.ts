@@ -4,7 +4,7 @@ import { giveTree } from '../process/trees/hand-over.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUser, SystemUsers } from '../process/children/system-users.ts';
-import type { Environment } from './find-chromium.ts';
+import type { Environment } from './playwright-builds.ts';
 
 /** A system user that one session or one app has to itself, with a directory that no other user can enter. */
 export class IsolatedUser {

@@ -8,7 +8,7 @@ import { removeTree } from '../process/trees/remove-tree.ts';
 import { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
 import { launchChromium, type Chromium, type LaunchOptions } from './chromium.ts';
-import { playwrightDirectory, type Environment } from './find-chromium.ts';
+import { playwrightDirectory, type Environment } from './playwright-builds.ts';
 import { IsolatedUser } from './isolated-user.ts';
 import { isHidden, privateMounts, readOnlyMounts } from './private-mounts.ts';
 

@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
+import { playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { Egress } from '../chromium/network/egress.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';

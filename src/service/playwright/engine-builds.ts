@@ -1,17 +1,22 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
-import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
+import { installedBuilds, namedBuild, type Environment } from '../chromium/playwright-builds.ts';
 import { firstExecutable, inPath } from '../process/children/executables.ts';
 import type { OtherEngine } from '../sessions/launch.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
 /** A browser on this machine. `directory` holds the whole program. `isForeign`: it isn't a build of Playwright. */
-export type EngineBuild = { executable: string; directory: string; isForeign: boolean };
+export type EngineBuild = {
+  executable: string;
+  directory: string;
+  isForeign: boolean;
+  version: string | undefined;
+};
 
 /** The programs in Playwright's builds for Linux, macOS and Windows. */
 const programs: { readonly [engine in OtherEngine]: string[] } = {
-  firefox: ['firefox/firefox', 'firefox/Nightly.app/Contents/MacOS/firefox', 'firefox/firefox.exe'],
+  firefox: ['firefox', 'Nightly.app/Contents/MacOS/firefox', 'firefox.exe'],
   webkit: ['pw_run.sh', 'Playwright.exe'],
 };
 
@@ -29,7 +34,10 @@ export async function findEngine(
   const named = engine === 'firefox' ? firefox : undefined;
   if (named !== undefined) {
     const executable = await firstExecutable([path.resolve(named), ...inPath(named, environment)]);
-    if (executable !== undefined) return { executable, directory: path.dirname(executable), isForeign: true };
+    if (executable !== undefined) {
+      const version = await versionOfFirefox(executable);
+      return { executable, directory: path.dirname(executable), isForeign: true, version };
+    }
     throw new OperationError(
       'no_browser',
       `the Firefox executable ${named} does not exist or cannot be run; correct its path`,
@@ -49,24 +57,15 @@ async function ownBuild(
   { directory }: InstalledPlaywright,
   environment: Environment,
 ): Promise<EngineBuild | undefined> {
-  const list = await readFile(path.join(directory, 'browsers.json'), 'utf8').catch(() => '{"browsers":[]}');
-  const { browsers } = JSON.parse(list) as {
-    browsers: { name: string; revision: string; revisionOverrides?: Record<string, string> }[];
-  };
-  const named = browsers.find(({ name }) => name === engine);
-  if (!named) return undefined;
-  // The revision of an old system has the name of the system in its directory: webkit_mac14_special-2251.
-  const revisions = [named.revision, ...Object.values(named.revisionOverrides ?? {})];
-  const installed = playwrightDirectory(environment);
-  const builds = (await readdir(installed).catch(() => [])).filter(
-    (name) => name.startsWith(engine) && revisions.some((revision) => name.endsWith(`-${revision}`)),
-  );
-  for (const name of builds) {
-    const build = path.join(installed, name);
-    // Playwright writes this mark when the download is complete.
-    if (!(await readdir(build)).includes('INSTALLATION_COMPLETE')) continue;
-    const executable = await firstExecutable(programs[engine].map((file) => path.join(build, file)));
-    if (executable !== undefined) return { executable, directory: build, isForeign: false };
-  }
-  return undefined;
+  const named = await namedBuild(engine, directory);
+  const builds = await installedBuilds({ name: engine, files: programs[engine] }, environment);
+  const build = builds.find(({ revision }) => named?.revisions.includes(revision));
+  return build && { ...build, isForeign: false, version: named?.browserVersion };
+}
+
+/** Each Firefox has its version in a file beside its program. */
+async function versionOfFirefox(executable: string): Promise<string | undefined> {
+  const program = await realpath(executable);
+  const text = await readFile(path.join(path.dirname(program), 'application.ini'), 'utf8').catch(() => '');
+  return /^Version=(\S+)$/m.exec(text)?.[1];
 }

@@ -2,7 +2,7 @@ import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { Isolation } from '../chromium/isolation.ts';
-import { playwrightDirectory, type Environment } from '../chromium/find-chromium.ts';
+import { playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
 import type { Clock } from '../process/clock.ts';
 import { passedToNode } from '../process/children/passed-on.ts';
 import type { Lease } from '../sessions/lease.ts';

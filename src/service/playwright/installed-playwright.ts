@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import path from 'node:path';
+import { ownPlaywright } from '../chromium/playwright-builds.ts';
 
 /** A `playwright-core` on this machine. */
 export type InstalledPlaywright = {
@@ -37,18 +37,6 @@ function describe(directory: string): InstalledPlaywright {
 /** The minor version: `1.65` for `1.65.1`. `undefined` for other texts. */
 export function minorOf(version: string): string | undefined {
   return /^\d+\.\d+(?=\.\d)/.exec(version)?.[0];
-}
-
-function ownPlaywright(): string | undefined {
-  try {
-    // Package managers may hide the dependencies of a dependency, so each is resolved from the one before.
-    let manifest = import.meta.url;
-    for (const step of ['@playwright/test', 'playwright', 'playwright-core'])
-      manifest = createRequire(manifest).resolve(`${step}/package.json`);
-    return path.dirname(manifest);
-  } catch {
-    return undefined;
-  }
 }
 
 function manifestOf(directory: string): { name?: string; version?: string; bin?: string | Record<string, string> } {

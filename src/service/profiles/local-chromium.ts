@@ -5,13 +5,8 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { launchChromium, type Chromium } from '../chromium/chromium.ts';
 import type { Command } from '../chromium/cdp/cdp-protocol.ts';
-import {
-  findChromium,
-  hasDisplay,
-  namedBuild,
-  playwrightDirectory,
-  type Environment,
-} from '../chromium/find-chromium.ts';
+import { findChromium, hasDisplay } from '../chromium/find-chromium.ts';
+import { namedBuild, playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
 import { systemClock } from '../process/clock.ts';
 import { newToken, sameToken } from '../process/id.ts';
 import { SocketRoutes } from '../http/socket-route.ts';

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises';
 import { chromium, type Browser } from '@playwright/test';
 import { WebSocket } from 'ws';
 import type { ChromiumSettings } from '../../../src/service/chromium/chromium.ts';
-import type { Environment } from '../../../src/service/chromium/find-chromium.ts';
+import type { Environment } from '../../../src/service/chromium/playwright-builds.ts';
 import type { LocalSession } from '../../../src/service/sessions/local/local-session.ts';
 import type { SessionSettings } from '../../../src/service/sessions/session.ts';
 import { LocalLauncher } from '../../../src/service/sessions/local/local-launcher.ts';

@@ -1,7 +1,8 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Chromium, ChromiumSettings } from '../../chromium/chromium.ts';
-import { findChannel, findChromium, type Environment } from '../../chromium/find-chromium.ts';
+import { findChannel, findChromium } from '../../chromium/find-chromium.ts';
+import type { Environment } from '../../chromium/playwright-builds.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import type { Isolation } from '../../chromium/isolation.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
