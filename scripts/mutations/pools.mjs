@@ -31,7 +31,6 @@ export default {
   'src/service/pools/pool.ts': {
     tests: ['pools/pool.spec'],
     changes: [
-      ['this.#idle.unshift(session);', 'this.#idle.push(session);'],
       ['leased > 0 && !force', 'leased > 0'],
       ['if (session && signal.aborted) this.takeBack(session);', ''],
       ['if (conflict) throw conflict;', ''],
@@ -39,8 +38,12 @@ export default {
       ['reuse && hasPoolsProfile &&', 'hasPoolsProfile &&'],
       ['if (timeoutMs <= 0) waiter.settle(this.#launchFailure());', ''],
       ['this.occupied < this.#config.size;', 'this.occupied <= this.#config.size;'],
-      ["this.#surroundings.fill.owesPlace(this) ? 'recycled'", "true ? 'recycled'"],
+      ["this.#surroundings.fill.owesPlace(this, session) ? 'recycled'", "true ? 'recycled'"],
     ],
+  },
+  'src/service/pools/idle-browsers.ts': {
+    tests: ['pools/pool.spec'],
+    changes: [['this.#list.unshift(session);', 'this.#list.push(session);']],
   },
   'src/service/pools/pools.ts': {
     tests: ['pools/pool.spec', 'pools/shared-sizes.spec'],
@@ -50,7 +53,7 @@ export default {
       ['pool.acquiredCount < sum ? sum : pool.acquiredCount + count', 'sum'],
       ['b.createdAt - a.createdAt', 'a.createdAt - b.createdAt'],
       ["{ order: 'created_at, id' })) this.#add(stored);", "{ order: 'created_at, id' })) void stored;"],
-      ['    this.#refuseTakenName(projectId, config.name);\n    this.#refuseSize', '    this.#refuseSize'],
+      ['    this.#refuseTakenName(projectId, config);\n    this.#refuseSize', '    this.#refuseSize'],
     ],
   },
   'src/service/pools/pool-config.ts': {

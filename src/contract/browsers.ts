@@ -15,6 +15,7 @@ import {
   extensionSelector,
   idleTimeout,
   launchOptions,
+  playwrightVersion,
   name,
   nameOrEmpty,
   profileSelector,
@@ -165,6 +166,7 @@ const browserCreate = z.strictObject({
   chrome_policy: z.record(z.string(), z.unknown()).default({}),
   chromium_args: chromiumArgs.optional(),
   launch_options: launchOptions.optional(),
+  playwright_version: playwrightVersion.optional(),
   telemetry: telemetryRequest.optional(),
   invocation_id: z.string().optional(),
 });
@@ -185,6 +187,7 @@ const browserUpdate = z.strictObject({
   disable_default_proxy: z.boolean().optional(),
   profile: profileSelector.optional(),
   launch_options: launchOptions.optional(),
+  playwright_version: playwrightVersion.optional(),
   viewport: viewport
     .extend({
       force: z.boolean().default(false).describe('Resize the windows although a recording or a live view runs'),

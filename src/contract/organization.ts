@@ -1,5 +1,16 @@
 import { z } from 'zod';
 import { json, operation } from './operation.ts';
+import { engine } from './values.ts';
+
+const offeredEngine = z.looseObject({
+  engine,
+  name: z.string().describe("Playwright's name of the program, such as chromium-headless-shell"),
+  version: z.string().optional().describe('Missing for a Chromium of the system that has not been started yet'),
+  source: z.string().describe('playwright: one of its own builds; option: named by option or environment; system'),
+  playwright_versions: z.array(z.string()).describe('The versions of Playwright whose clients can use it'),
+});
+
+export type OfferedEngine = z.output<typeof offeredEngine>;
 
 const organizationLimits = z.looseObject({
   max_concurrent_sessions: z.int().describe('Browsers at the same time in all projects, with those of pools'),
@@ -11,6 +22,7 @@ const organizationLimits = z.looseObject({
     .boolean()
     .optional()
     .describe("True if the service is about to end and starts no more sessions (this service's own field)"),
+  engines: z.array(offeredEngine).optional().describe("The browsers of its machines (this service's own field)"),
 });
 
 export type OrganizationLimits = z.output<typeof organizationLimits>;

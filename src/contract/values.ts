@@ -110,6 +110,11 @@ export const engine = z
 
 export type Engine = z.output<typeof engine>;
 
+export const playwrightVersion = z
+  .string()
+  .max(64)
+  .describe("The client's version of Playwright, which launches Firefox and WebKit (this service's own field)");
+
 export const tunnel = z
   .boolean()
   .describe(

@@ -137,10 +137,7 @@ export async function openParts(options: PartOptions) {
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
     hasDisplay: sessions.hasDisplay,
-    ...(machines && {
-      noDisplay: machines.noDisplay,
-      onlyChromium: 'the machines of a control plane start only chromium',
-    }),
+    ...(machines && { noDisplay: machines.noDisplay }),
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),
     resolveExtension: (selector) => extensions.resolve(projectId, selector),

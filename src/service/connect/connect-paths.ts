@@ -7,7 +7,7 @@ type Offer = {
   /** The Playwrights of this machine. */
   playwrightEndpoint: { installed: readonly { version: string }[] };
   /** Set if the browsers run on other machines. */
-  machines?: object | undefined;
+  machines?: { playwrightVersions: readonly string[] } | undefined;
   awaitedClients: AwaitedClients;
 };
 
@@ -16,10 +16,11 @@ export function connectPaths(
   sockets: { '/browser/cdp': SocketPath & Relay; '/browser/playwright': SocketPath & Relay },
   { playwrightEndpoint, machines, awaitedClients, ...options }: ConnectOptions & Offer,
 ): { [path: string]: SocketPath } {
-  /** A control plane knows the versions of its machines from their sessions. Before the first one, the machine decides. */
+  /** A control plane knows the versions of its machines from their answers, and of older machines from their sessions. */
   const problem = (userAgent: string | undefined) => {
     if (!machines) return versionProblem(playwrightEndpoint.installed, userAgent);
-    const versions = new Set(options.sessions.list().flatMap(({ playwrightVersions }) => playwrightVersions));
+    const ofSessions = options.sessions.list().flatMap(({ playwrightVersions }) => playwrightVersions);
+    const versions = new Set([...machines.playwrightVersions, ...ofSessions]);
     return versions.size === 0
       ? undefined
       : versionProblem(

@@ -98,7 +98,7 @@ export class StateBuilder {
     }
     if (!machines) {
       const state = sessions.draining ? 'draining' : 'up';
-      return [{ id: 'local', state, ...(seesAll && { slots: sessions.capacity }), ...useOf(undefined) }];
+      return [{ id: 'local', state, ...(seesAll && { slots: sessions.capacityFor() }), ...useOf(undefined) }];
     }
     return machines.all().map((machine) => {
       const state = !machine.isUp ? 'silent' : machine.isLeaving ? 'draining' : 'up';

@@ -39,11 +39,13 @@ export async function startOn(
     const browser = await client.browsers.create(
       {
         tags: ownerTags(owner, launch),
+        ...(settings.engine && { engine: settings.engine }),
         headless: settings.headless,
         stealth: settings.stealth,
         kiosk_mode: settings.kioskMode,
         timeout_seconds: Math.min(longestIdleSeconds, settings.timeoutSeconds + spareSeconds),
-        viewport: settings.viewport,
+        // Other engines take none.
+        ...(!settings.engine && { viewport: settings.viewport }),
         ...(sent && { profile: { name, save_changes: isSingle } }),
         ...(proxyId !== undefined && { proxy_id: proxyId }),
         ...(settings.telemetry && { telemetry: telemetryOf(settings.telemetry) }),

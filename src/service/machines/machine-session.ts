@@ -192,7 +192,7 @@ export class MachineSession extends Session {
   async capture(categories: readonly TelemetryCategory[]): Promise<void> {
     // Wait until the machine has handed a pool's browser over to its next lease: that resets its telemetry.
     await this.#handedOver;
-    await this.#update({ telemetry: telemetryOf(categories) }, { timeout: confirmMs });
+    await this.update({ telemetry: telemetryOf(categories) }, { timeout: confirmMs });
     this.lease.telemetry = categories;
     this.record();
   }
@@ -200,7 +200,7 @@ export class MachineSession extends Session {
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
     const { width, height } = this.settings.viewport;
     if (viewport.width !== width || viewport.height !== height) this.markChanged();
-    await this.#update({ viewport: { ...viewport, force } });
+    await this.update({ viewport: { ...viewport, force } });
     this.settings.viewport = viewport;
   }
 
@@ -269,7 +269,7 @@ export class MachineSession extends Session {
 
   protected async relaunch(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
     const asked = withoutProxy(launch ?? { args: [] });
-    const { launch_options: answered } = await this.#update({ launch_options: asked }, { signal });
+    const { launch_options: answered } = await this.update({ launch_options: asked }, { signal });
     if (!isDeepStrictEqual(answered, asked))
       throw new OperationError('conflict', `the machine ${this.host.url} takes no launch options: update it`);
     this.launch = launch;
@@ -317,7 +317,7 @@ export class MachineSession extends Session {
     for (const socket of this.sockets) socket.letGo();
   }
 
-  async #update(changed: BrowserUpdate, options: CallOptions = {}): Promise<BrowserSession> {
+  protected async update(changed: BrowserUpdate, options: CallOptions = {}): Promise<BrowserSession> {
     const { client, url } = this.host;
     const call = { headers: traceHeaders(), ...options };
     return await client.browsers.update(this.id, changed, call).catch((error: unknown) => {

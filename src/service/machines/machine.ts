@@ -1,10 +1,12 @@
 import { createClient, type Client } from '../../client/index.ts';
 import type { BrowserSession } from '../../contract/browsers.ts';
+import type { OfferedEngine } from '../../contract/organization.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import { isMissing } from './machine-errors.ts';
 import type { Host } from './host.ts';
 import type { MachineSession } from './machine-session.ts';
+import { onlyChromium } from './offered.ts';
 import { isOwnedBy, launchOf, ownerTags, profileName } from './owner-tags.ts';
 
 /** A service beyond the machines, which may be the hosted one. Its browsers start only while a caller waits for them. */
@@ -61,6 +63,7 @@ export class Machine implements Host {
   #isUp = false;
   #isDraining = false;
   #capacity = 0;
+  #engines: OfferedEngine[] | undefined;
   #answeredAt: number;
   #failures = 0;
   #checking: Promise<void> | undefined;
@@ -112,6 +115,11 @@ export class Machine implements Host {
     return this.#capacity;
   }
 
+  /** Its browsers when it last answered. `undefined`: it has never answered. */
+  get engines(): readonly OfferedEngine[] | undefined {
+    return this.#engines;
+  }
+
   /** The time since the machine's last answer, in ms. */
   get silentMs(): number {
     return Math.max(0, this.#clock.now() - this.#answeredAt);
@@ -152,7 +160,7 @@ export class Machine implements Host {
   }
 
   async #check(): Promise<void> {
-    const [before, wasUp] = [this.freeSlots, this.#isUp];
+    const [before, wasUp, engines] = [this.freeSlots, this.#isUp, JSON.stringify(this.#engines)];
     try {
       const known = [...this.sessions.values()].filter(({ alive }) => alive);
       await this.#readCapacity();
@@ -170,13 +178,15 @@ export class Machine implements Host {
       this.#failures += 1;
       if (this.silentMs >= lostMs && this.#failures >= leastFailures) this.#lose();
     }
-    if (this.#isUp !== wasUp || this.freeSlots > before) this.#options.onChange(this);
+    const hasOthers = JSON.stringify(this.#engines) !== engines;
+    if (this.#isUp !== wasUp || this.freeSlots > before || hasOthers) this.#options.onChange(this);
   }
 
   async #readCapacity(): Promise<void> {
     const limits = await this.client.organization.limits.retrieve({ timeout: answerMs, maxRetries: 0 });
     const { maxSessions = Infinity } = this.#options.overflow ?? {};
     this.#capacity = Math.min(maxSessions, limits.max_concurrent_sessions);
+    this.#engines = limits.engines ?? onlyChromium;
     if (limits.draining) this.drains();
     else this.#isDraining = false;
   }

@@ -1,9 +1,12 @@
 import { OperationError } from '../../contract/errors.ts';
+import type { Engine } from '../../contract/values.ts';
 import { systemClock, type Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { Log } from '../process/log.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
-import { canOverflow, type Launcher } from '../sessions/launcher.ts';
+import { minorOf } from '../playwright/installed-playwright.ts';
+import { placeNeeds, type Launcher, type PlaceNeeds } from '../sessions/launcher.ts';
+import type { OtherEngine } from '../sessions/launch.ts';
 import type { Session, SessionSettings } from '../sessions/session.ts';
 import type { Recorded, Recording } from '../replays/replays.ts';
 import { MachineReplay } from './machine-replay.ts';
@@ -11,7 +14,9 @@ import { Discovery } from './discovery.ts';
 import { linksOf, startOn, type StoredArchives } from './launch.ts';
 import { Machine, type Overflow } from './machine.ts';
 import { isRefusal, toOperationError } from './machine-errors.ts';
+import { MachineEngineSession } from './machine-engine-session.ts';
 import { MachineSession, type MachineSessionOptions } from './machine-session.ts';
+import { joined, lackOf, offers } from './offered.ts';
 import { SentProfile } from './sent-profile.ts';
 import type { MachineSessionRecords } from './sessions-table.ts';
 
@@ -44,6 +49,8 @@ export class Machines implements Launcher<MachineSession> {
   readonly #options: MachinesOptions;
   readonly #machines = new Map<string, Machine>();
   readonly #onRoom: (() => void)[] = [];
+  /** The engines that a machine had once, also with versions of Playwright. It may come back. */
+  readonly #seen = new Set<string>();
   #discovery: Discovery | undefined;
 
   constructor(options: MachinesOptions) {
@@ -56,9 +63,20 @@ export class Machines implements Launcher<MachineSession> {
     return { count: up.length, draining: up.filter(({ isLeaving }) => isLeaving).length };
   }
 
-  /** The slots of the machines that take sessions, without those of the service for overflow. */
-  get capacity(): number {
-    return this.#ordinary().reduce((sum, machine) => sum + machine.capacity, 0);
+  readonly offered = {
+    latest: () => joined(this.#ordinary()),
+    read: async () => joined(this.#ordinary()),
+  };
+
+  /** The versions of Playwright of the machines that tell them. */
+  get playwrightVersions(): string[] {
+    return [...new Set(this.offered.latest().flatMap(({ playwright_versions: versions }) => versions))];
+  }
+
+  /** The slots of the machines that take sessions with the engine, without those of the service for overflow. */
+  capacityFor(engine?: Engine): number {
+    const usable = this.#ordinary().filter((machine) => engine === undefined || offers(machine, engine));
+    return usable.reduce((sum, machine) => sum + machine.capacity, 0);
   }
 
   get launchesAtOnce(): number {
@@ -128,19 +146,34 @@ export class Machines implements Launcher<MachineSession> {
         machine.launches.delete(launch);
       }
     }
-    throw refused ?? this.refusal();
+    throw refused ?? this.refusal(settings.engine);
   }
 
-  freeSlots(canOverflow: boolean): number {
-    const usable = this.all().filter(({ isOverflow }) => canOverflow || !isOverflow);
-    return usable.reduce((sum, { freeSlots }) => sum + freeSlots, 0);
+  freeSlots(needs: PlaceNeeds): number {
+    // A start that can't succeed says so. Otherwise, its caller would wait for a slot.
+    if (this.#lack(needs.engine)) return Infinity;
+    return this.#usable(needs)
+      .filter((machine) => offers(machine, needs.engine))
+      .reduce((sum, { freeSlots }) => sum + freeSlots, 0);
   }
 
-  refusal(): OperationError {
-    return new OperationError(
-      'capacity_exhausted',
-      'no machine has a free slot for a browser: add machines, or end browsers',
-    );
+  canReplace(session: MachineSession | undefined, engine: Engine): boolean {
+    if (!session) return this.#ordinary().every((machine) => offers(machine, engine));
+    const machine = this.#machines.get(session.host.url);
+    return machine !== undefined && offers(machine, engine);
+  }
+
+  refusal(engine: Engine = 'chromium'): OperationError {
+    const which = engine === 'chromium' ? '' : ` with ${engine}`;
+    const message = `no machine${which} has a free slot for a browser: add machines, or end browsers`;
+    return this.#lack(engine) ?? new OperationError('capacity_exhausted', message);
+  }
+
+  async checkEngine(engine: OtherEngine, playwright: string): Promise<void> {
+    // An unknown version is refused for itself.
+    const isKnown = this.playwrightVersions.some((version) => minorOf(version) === minorOf(playwright));
+    const lack = this.#lack(engine, isKnown ? playwright : undefined);
+    if (lack) throw lack;
   }
 
   async probe(): Promise<void> {
@@ -193,33 +226,51 @@ export class Machines implements Launcher<MachineSession> {
     return machine;
   }
 
+  #lack(engine: Engine, playwright?: string): OperationError | undefined {
+    const isElsewhere = engine === 'chromium' && this.#options.overflow !== undefined;
+    if (isElsewhere || this.#seen.has(seenName(engine, playwright))) return undefined;
+    return lackOf(engine, this.#ordinary(), playwright);
+  }
+
   #ordinary(): Machine[] {
     return this.all().filter(({ isOverflow }) => !isOverflow);
   }
 
-  /** The machines with free slots, and last the service for overflow if the session can run there. */
+  #usable({ canOverflow }: PlaceNeeds): Machine[] {
+    return this.all().filter(({ isOverflow }) => canOverflow || !isOverflow);
+  }
+
+  /** The machines with the engine and free slots, and last the service for overflow if the session can run there. */
   #placesFor(settings: SessionSettings): Machine[] {
-    return this.all()
-      .filter(({ freeSlots, isOverflow }) => freeSlots > 0 && (!isOverflow || canOverflow(settings)))
+    const needs = placeNeeds(settings);
+    return this.#usable(needs)
+      .filter((machine) => machine.freeSlots > 0 && offers(machine, needs.engine))
       .toSorted((one, other) => Number(one.isOverflow) - Number(other.isOverflow) || other.freeSlots - one.freeSlots);
   }
 
   #session(host: Machine, options: Omit<MachineSessionOptions, 'host' | 'clock' | 'profiles' | 'onChange'>) {
     const { clock, profiles, records } = this.#options;
     const onChange = (changed: MachineSession) => records.keep(changed);
-    const session = new MachineSession({ ...options, host, clock, profiles, onChange });
+    const Kind = options.settings.engine ? MachineEngineSession : MachineSession;
+    const session = new Kind({ ...options, host, clock, profiles, onChange });
     host.sessions.set(session.id, session);
     void session.ended.then(() => host.sessions.delete(session.id));
     return session;
   }
 
   #changed(machine: Machine): void {
+    for (const { engine, playwright_versions: versions } of machine.engines ?? [])
+      for (const version of [undefined, ...versions]) this.#seen.add(seenName(engine, version));
     // End the idle browsers of pools: other machines replace them.
     if (machine.isLeaving)
       for (const session of machine.sessions.values())
         if (session.settings.poolId !== undefined && !session.lease.pool) void session.end();
     for (const callback of this.#onRoom) callback();
   }
+}
+
+function seenName(engine: Engine, playwright = ''): string {
+  return `${engine} ${minorOf(playwright) ?? ''}`;
 }
 
 function isDrain(error: unknown): boolean {

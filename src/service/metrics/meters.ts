@@ -143,7 +143,7 @@ export class Meters {
       'Browsers in use, and acquires that wait for one. Scale machines by it.',
       () => sum((pool) => pool.acquiredCount + pool.waitingCount) + single(),
     );
-    this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.capacity);
+    this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.capacityFor());
     this.#gauge('draining', '1 while the service refuses new sessions because it drains.', () =>
       sessions.draining ? 1 : 0,
     );

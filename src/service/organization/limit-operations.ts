@@ -11,10 +11,11 @@ export function organizationHandlers(
   pools: Pools,
   sessions: Sessions,
 ): HandlerTree<typeof organization> {
-  const show = (): OrganizationLimits => ({
+  const show = async (): Promise<OrganizationLimits> => ({
     max_concurrent_sessions: limits.maxConcurrentSessions,
     default_project_max_concurrent_sessions: limits.defaultMaxConcurrentSessions,
     ...(sessions.draining && { draining: true }),
+    ...(sessions.offered && { engines: [...(await sessions.offered.read())] }),
   });
   return {
     limits: {

@@ -10,6 +10,7 @@ import { launchEngineBrowser, type EngineBrowser } from './engine-browser.ts';
 import { findEngine } from './engine-builds.ts';
 import { EngineSession, type EngineStart } from './engine-session.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
+import { OfferedEngines } from './offered-engines.ts';
 
 type Parts = HomeParts & {
   clock: Clock;
@@ -23,6 +24,7 @@ type Parts = HomeParts & {
 export class EngineLauncher implements Launcher<Session> {
   readonly hasDisplay: boolean;
   readonly launchesAtOnce: number;
+  readonly offered: OfferedEngines;
   readonly #chromium: LocalLauncher;
   readonly #parts: Parts;
   /** The version that launched an engine last: the next client probably has the same one. */
@@ -31,6 +33,7 @@ export class EngineLauncher implements Launcher<Session> {
   constructor(chromium: LocalLauncher, parts: Parts) {
     this.#chromium = chromium;
     this.#parts = parts;
+    this.offered = new OfferedEngines(parts);
     this.hasDisplay = chromium.hasDisplay;
     this.launchesAtOnce = chromium.launchesAtOnce;
   }

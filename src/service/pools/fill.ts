@@ -1,4 +1,6 @@
-import { canOverflow } from '../sessions/launcher.ts';
+import type { Engine } from '../../contract/values.ts';
+import { placeNeeds } from '../sessions/launcher.ts';
+import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import type { PoolConfig } from './pool-config.ts';
 
@@ -9,8 +11,6 @@ export type FilledPool = {
   readonly occupied: number;
   /** Leased and starting browsers. */
   readonly inUse: number;
-  /** Idle and starting browsers that no acquire waits for. */
-  readonly spareCount: number;
   /** Whether a browser is missing and may be launched now. */
   readonly lacksBrowser: boolean;
   /** How many browsers may be launched now for acquires for which none starts yet. */
@@ -25,12 +25,17 @@ export type FilledPool = {
   readonly config: PoolConfig;
   /** Launches one browser; never rejects. */
   launch(): Promise<void>;
-  /** Ends a browser that no acquire waits for. Resolves when it has ended; never rejects. */
-  endSpare(): Promise<void>;
+  /** How many idle and starting browsers no acquire waits for. With an engine: those whose places it can take. */
+  spareCount(engine: Engine | undefined): number;
+  /** Ends one of these browsers. Resolves when it has ended; never rejects. */
+  endSpare(engine: Engine | undefined): Promise<void>;
 };
 
-/** A reached limit. `isOfAll`: it counts the browsers of all projects together. */
-type Shortage = { isOfAll: boolean; text: string; advice: string };
+/**
+ * A reached limit. `isOfAll`: it counts the browsers of all projects together. `engine`: only machines with this engine
+ * have room for the browser.
+ */
+type Shortage = { isOfAll: boolean; engine?: Engine; text: string; advice: string };
 
 /**
  * Launches the missing browsers of all pools, a few at a time. Pools with waiting acquires come first, and among them the
@@ -47,7 +52,7 @@ export class Fill {
   constructor(sessions: Sessions) {
     this.#sessions = sessions;
     sessions.onRoom(() => this.next());
-    sessions.onShortage((projectId) => this.#endSpare(projectId));
+    sessions.onShortage((projectId, engine) => this.#endSpare(projectId, engine));
   }
 
   add(pool: FilledPool): void {
@@ -73,14 +78,15 @@ export class Fill {
   }
 
   /**
-   * Whether the place of a browser that the pool gets back belongs to an acquire of another pool that can't be served
-   * otherwise. Call when the browser doesn't count as the pool's own any more.
+   * Whether the place of a session that the pool gets back belongs to an acquire of another pool that can't be served
+   * otherwise. Call when the session doesn't count as the pool's own any more.
    */
-  owesPlace(pool: FilledPool): boolean {
+  owesPlace(pool: FilledPool, session: Session): boolean {
     return [...this.#pools].some((other) => {
       if (other === pool || other.wantedCount === 0 || byNeed(other, pool) >= 0) return false;
       const shortage = this.#shortage(other);
-      return shortage !== undefined && (shortage.isOfAll || other.projectId === pool.projectId);
+      if (!shortage || !this.#sessions.canReplace(session, shortage.engine)) return false;
+      return shortage.isOfAll || other.projectId === pool.projectId;
     });
   }
 
@@ -116,10 +122,10 @@ export class Fill {
     return shortage === undefined || this.#makesRoom(pool, shortage);
   }
 
-  #makesRoom(pool: FilledPool, { isOfAll }: Shortage): boolean {
+  #makesRoom(pool: FilledPool, { isOfAll, engine }: Shortage): boolean {
     const ending = this.#ending.get(pool) ?? 0;
     if (pool.wantedCount <= ending) return false;
-    const ended = this.#endSpare(isOfAll ? undefined : pool.projectId, pool);
+    const ended = this.#endSpare(isOfAll ? undefined : pool.projectId, engine, pool);
     if (!ended) return false;
     if (!this.#shortage(pool)) return true;
     // The browser has its slot on a machine until it has ended there.
@@ -134,12 +140,13 @@ export class Fill {
   }
 
   /** Ends a browser of the pool that was used least recently. `undefined` if no pool can spare one. */
-  #endSpare(projectId: string | undefined, asking?: FilledPool): Promise<void> | undefined {
+  #endSpare(projectId: string | undefined, engine: Engine | undefined, asking?: FilledPool): Promise<void> | undefined {
     const [donor] = [...this.#pools]
       .filter((pool) => pool !== asking && (projectId === undefined || pool.projectId === projectId))
-      .filter(({ spareCount }) => spareCount > 0)
-      .toSorted((one, other) => one.usedAt - other.usedAt || other.spareCount - one.spareCount);
-    return donor?.endSpare();
+      .map((pool) => ({ pool, spare: pool.spareCount(engine) }))
+      .filter(({ spare }) => spare > 0)
+      .toSorted((one, other) => one.pool.usedAt - other.pool.usedAt || other.spare - one.spare);
+    return donor?.pool.endSpare(engine);
   }
 
   /** The limit that forbids one more browser in the pool. */
@@ -148,15 +155,20 @@ export class Fill {
     const { limits } = this.#sessions;
     const { sessions, pooledSessions } = limits.capsOf(projectId);
     // The service for overflow starts no browser ahead of an acquire.
-    const overflows = waitingSince < Infinity && canOverflow({ ...config, extraSwitches: config.chromium_args });
+    const needs = placeNeeds({ ...config, extraSwitches: config.chromium_args });
+    needs.canOverflow &&= waitingSince < Infinity;
     const ofProject = { isOfAll: false, advice: "release browsers, or raise the project's limit" };
     if (this.pooledIn(projectId) >= pooledSessions)
       return { ...ofProject, text: `the project's limit of ${pooledSessions} pooled browsers is reached` };
-    const shortage = this.#sessions.shortage(projectId, overflows);
+    const shortage = this.#sessions.shortage(projectId, needs);
     if (shortage === undefined) return undefined;
     if (shortage === 'project') return { ...ofProject, text: `the project's limit of ${sessions} browsers is reached` };
-    if (shortage === 'machines')
-      return { isOfAll: true, text: 'no machine has a free slot', advice: 'release browsers, or add machines' };
+    if (shortage === 'machines') {
+      const { engine } = needs;
+      const which = engine === 'chromium' ? '' : ` with ${engine}`;
+      const advice = 'release browsers, or add machines';
+      return { isOfAll: true, engine, text: `no machine${which} has a free slot`, advice };
+    }
     const text = `the service's limit of ${limits.maxConcurrentSessions} browsers is reached`;
     return { isOfAll: true, text, advice: 'release browsers, or raise --max-sessions' };
   }

@@ -1,8 +1,10 @@
 import { OperationError } from '../../contract/errors.ts';
+import type { Engine } from '../../contract/values.ts';
 import type { Clock } from '../process/clock.ts';
 import type { LeaseEnd, ServiceEvents } from '../process/service-events.ts';
 import { AcquireQueue } from './acquire-queue.ts';
 import type { Fill } from './fill.ts';
+import { IdleBrowsers } from './idle-browsers.ts';
 import { LaunchPause } from './launch-pause.ts';
 import { LeaseNotes } from './lease-notes.ts';
 import type { PoolConfig } from './pool-config.ts';
@@ -39,8 +41,8 @@ export class Pool {
   /** The running launches, which resolve when they have ended. */
   readonly #starting = new Map<AbortController, Promise<void>>();
   readonly #pause: LaunchPause;
+  readonly #idle: IdleBrowsers;
   #config: PoolConfig;
-  #idle: Session[] = [];
   #usedAt = 0;
   #closed: OperationError | undefined;
 
@@ -53,6 +55,7 @@ export class Pool {
     this.createdAt = stored.createdAt;
     this.#config = stored.config;
     this.#surroundings = surroundings;
+    this.#idle = new IdleBrowsers(surroundings.sessions);
     this.#queue = new AcquireQueue(surroundings.clock, () => this.#launchFailure());
     this.#notes = new LeaseNotes(this, surroundings);
     this.#pause = new LaunchPause(surroundings.clock, () => surroundings.fill.next());
@@ -67,7 +70,7 @@ export class Pool {
   }
 
   get availableCount(): number {
-    return this.#idle.filter((session) => session.alive).length;
+    return this.#idle.aliveCount;
   }
 
   get acquiredCount(): number {
@@ -106,10 +109,6 @@ export class Pool {
 
   get inUse(): number {
     return this.#leased.size + this.#starting.size;
-  }
-
-  get spareCount(): number {
-    return this.waitingCount > 0 ? 0 : this.#starting.size + this.#idle.filter(({ isReachable }) => isReachable).length;
   }
 
   get lacksBrowser(): boolean {
@@ -194,11 +193,11 @@ export class Pool {
 
   #endLease(session: Session, asked: LeaseEnd): void {
     this.#leased.delete(session.id);
-    const reason = asked === 'reused' && this.#surroundings.fill.owesPlace(this) ? 'recycled' : asked;
+    const reason = asked === 'reused' && this.#surroundings.fill.owesPlace(this, session) ? 'recycled' : asked;
     this.#notes.ended(session, reason);
     if (reason === 'reused') {
       session.takeBack();
-      this.#idle.unshift(session);
+      this.#idle.addUsed(session);
     } else {
       void session.end();
     }
@@ -207,18 +206,16 @@ export class Pool {
 
   /** Replaces all idle browsers. */
   async flush(): Promise<void> {
-    const flushed = this.#idle.splice(0);
+    const { ended } = this.#idle.end();
     this.#surroundings.fill.next();
-    await endAll(flushed);
+    await ended;
   }
 
   /** Ends up to `count` starting or idle browsers, and returns their number. */
   giveUp(count: number): number {
     const launches = [...this.#starting.keys()].slice(0, count);
     for (const launch of launches) this.#abort(launch);
-    const idle = this.#idle.splice(0, count - launches.length);
-    void endAll(idle);
-    return launches.length + idle.length;
+    return launches.length + this.#idle.end(count - launches.length).count;
   }
 
   /** Uses `config` for new browsers. Ends idle and starting ones beyond the new size, or all if `discardAllIdle`. */
@@ -227,13 +224,13 @@ export class Pool {
     this.#notes.forget();
     this.#pause.end();
     for (const session of this.#leased.values()) session.lease.pool = this.#reference;
-    const surplus = discardAllIdle ? this.#idle.splice(0) : [];
     for (const launch of [...this.#starting.keys()].toReversed()) {
       if (discardAllIdle || this.occupied > config.size) this.#abort(launch);
     }
-    while (this.#idle.length > 0 && this.occupied > config.size) surplus.push(this.#idle.pop()!);
+    const excess = discardAllIdle ? Infinity : Math.max(0, this.occupied - config.size);
+    const { ended } = this.#idle.end(excess);
     this.#surroundings.fill.next();
-    await endAll(surplus);
+    await ended;
   }
 
   /**
@@ -252,7 +249,7 @@ export class Pool {
   /** Refuses acquires with the error `refusal`, and ends idle browsers. Leased browsers end with their lease. */
   drain(refusal: OperationError): void {
     this.#refuse(refusal);
-    void endAll(this.#idle.splice(0));
+    this.#idle.end();
   }
 
   close(): Promise<void> {
@@ -264,7 +261,7 @@ export class Pool {
   /** Takes over a browser that an earlier service process started for this pool. */
   adopt(session: Session): void {
     if (session.lease.pool) this.#leased.set(session.id, session);
-    else this.#idle.push(session);
+    else this.#idle.add(session);
     if (session.lease.pool) session.watchIdle(session.timeoutSeconds);
     void session.ended.then(() => this.#drop(session));
   }
@@ -277,15 +274,21 @@ export class Pool {
     return ended;
   }
 
-  async endSpare(): Promise<void> {
+  spareCount(engine: Engine | undefined): number {
+    if (this.waitingCount > 0) return 0;
+    const mayAbort = this.#surroundings.sessions.canReplace(undefined, engine);
+    return (mayAbort ? this.#starting.size : 0) + this.#idle.spare(engine).length;
+  }
+
+  async endSpare(engine: Engine | undefined): Promise<void> {
     const [starting] = this.#starting;
-    if (starting) {
+    if (starting && this.#surroundings.sessions.canReplace(undefined, engine)) {
       const [launch, ended] = starting;
       this.#abort(launch);
       return await ended;
     }
-    const session = this.#idle.findLast(({ isReachable }) => isReachable);
-    this.#idle = this.#idle.filter((other) => other !== session);
+    const session = this.#idle.spare(engine).at(-1);
+    this.#idle.remove(session);
     await session?.end().catch(() => {});
   }
 
@@ -297,7 +300,7 @@ export class Pool {
       if (launch.signal.aborted) return await session.end();
       this.#starting.delete(launch);
       this.#pause.end();
-      this.#idle.push(session);
+      this.#idle.add(session);
       this.#notes.replaced();
       void session.ended.then(() => this.#drop(session!));
     } catch (error) {
@@ -306,7 +309,7 @@ export class Pool {
     }
     this.serve();
     // Nobody waits for it any more, and it is on a machine that drains or on the service for overflow.
-    if (session && this.#idle.includes(session) && !session.isWorthKeeping) void session.end();
+    if (session && this.#idle.has(session) && !session.isWorthKeeping) void session.end();
   }
 
   /** Hands idle browsers to waiting acquires, and launches missing ones. */
@@ -317,10 +320,8 @@ export class Pool {
         waiter.settle(conflict);
         continue;
       }
-      const usable = this.#idle.filter(({ alive, isReachable }) => alive && isReachable);
-      const session = usable.find((one) => one.fits(waiter.lease.launch)) ?? usable[0];
+      const session = this.#idle.takeFor(waiter.lease.launch);
       if (!session) break;
-      this.#idle = this.#idle.filter((other) => other !== session);
       this.#leased.set(session.id, session);
       session.lend({ ...waiter.lease, pool: this.#reference, timeoutSeconds: this.#config.timeout_seconds });
       waiter.settle(session);
@@ -337,7 +338,7 @@ export class Pool {
   }
 
   #drop(session: Session): void {
-    this.#idle = this.#idle.filter((other) => other !== session);
+    this.#idle.remove(session);
     if (this.#leased.delete(session.id)) this.#notes.ended(session, this.#endOf(session));
     this.#surroundings.fill.next();
   }
@@ -385,7 +386,8 @@ export class Pool {
 
   async #shut(reason: OperationError): Promise<void> {
     this.#refuse(reason);
-    await endAll([...this.#idle.splice(0), ...this.#leased.values()]);
+    const leased = Array.from(this.#leased.values(), (session) => session.end());
+    await Promise.all([this.#idle.end().ended, ...leased]);
   }
 }
 
@@ -393,8 +395,4 @@ export class Pool {
 async function responds(session: Session): Promise<boolean> {
   const [{ status }] = await Promise.allSettled([session.confirm()]);
   return status === 'fulfilled';
-}
-
-async function endAll(sessions: Session[]): Promise<void> {
-  await Promise.all(sessions.map((session) => session.end()));
 }

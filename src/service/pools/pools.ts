@@ -168,9 +168,9 @@ export class Pools {
   describe(pool: Pool): BrowserPool {
     const profileId = this.#profileIdOf(pool);
     const { waitingCount, waitReason } = pool;
-    const { limits, capacity } = this.#options.sessions;
-    const caps = limits.capsOf(pool.projectId);
-    const reachableSize = Math.min(capacity, caps.sessions, caps.pooledSessions);
+    const { sessions } = this.#options;
+    const caps = sessions.limits.capsOf(pool.projectId);
+    const reachableSize = Math.min(sessions.capacityFor(engineOf(pool)), caps.sessions, caps.pooledSessions);
     return {
       id: pool.id,
       ...(pool.name && { name: pool.name }),

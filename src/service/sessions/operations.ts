@@ -32,7 +32,10 @@ export function browserHandlers(
   return {
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
-      const launch = await sessions.requestedLaunch(body.launch_options, { engine: body.engine });
+      const launch = await sessions.requestedLaunch(body.launch_options, {
+        engine: body.engine,
+        playwright: body.playwright_version,
+      });
       const settings = launchedWith(sessionSettings(body, surroundingsOf(caller.projectId)), launch);
       const session = await sessions.createSingle(settings, body.name, signal);
       session.lease.tags = body.tags;
@@ -113,7 +116,8 @@ export function browserHandlers(
   async function update(session: Session, body: BrowserUpdate, signal: AbortSignal): Promise<void> {
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
     const { engine } = session.settings;
-    const launch = body.launch_options && (await sessions.requestedLaunch(body.launch_options, { engine }));
+    const client = { engine, playwright: body.playwright_version };
+    const launch = await sessions.requestedLaunch(body.launch_options, client);
     const { projectId, proxy: proxyBefore } = session.settings;
     const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
     const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;

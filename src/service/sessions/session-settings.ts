@@ -23,8 +23,6 @@ export type Surroundings = {
   hasDisplay: boolean;
   /** The end of an error message: why there is no display, and how to get a browser. */
   noDisplay?: string;
-  /** Why there is only Chromium. Default: there are other engines. */
-  onlyChromium?: string;
   resolveProfile: ResolveProfile;
   resolveProxy: (id: string) => ProxyAccess;
   resolveExtension: (selector: ExtensionSelector) => StoredExtension;
@@ -62,20 +60,11 @@ type Unsupported = {
  */
 export function sessionSettings(
   request: Request,
-  {
-    projectId,
-    hasDisplay,
-    noDisplay = noOwnDisplay,
-    onlyChromium,
-    resolveProfile,
-    resolveProxy,
-    resolveExtension,
-  }: Surroundings,
+  { projectId, hasDisplay, noDisplay = noOwnDisplay, resolveProfile, resolveProxy, resolveExtension }: Surroundings,
 ): SessionSettings {
   refuseUnsupported(request);
   checkExtraSwitches(request.chromium_args ?? []);
   const engine = request.engine === 'chromium' ? undefined : request.engine;
-  if (engine && onlyChromium) throw new OperationError('not_implemented', `engine: ${onlyChromium}`);
   if (engine) refuseForEngine(engine, request);
   const headless = engine !== undefined || (request.headless ?? !hasDisplay);
   if (!headless && !hasDisplay) throw invalidField('headless', `false needs a display, and ${noDisplay}`);

@@ -1,11 +1,11 @@
 import { limitReached, OperationError } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { LaunchOptions } from '../../contract/values.ts';
+import type { Engine, LaunchOptions } from '../../contract/values.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
 import { requestedLaunch, type Launch, type LaunchedFor } from './launch.ts';
-import { canOverflow, type Launcher } from './launcher.ts';
+import { placeNeeds, type Launcher, type Offered, type PlaceNeeds } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
 /** The most browsers that may run at once. Infinity means no limit. */
@@ -16,10 +16,10 @@ export type SessionLimits = {
 };
 
 /**
- * Ends an idle browser of a pool, in this project or, without one, in any. Resolves when another may start in its place.
- * Returns `undefined` if no pool can spare a browser.
+ * Ends an idle browser of a pool, in this project or, without one, in any, whose place a browser of the engine can take.
+ * Resolves when that may start. Returns `undefined` if no pool can spare a browser.
  */
-export type SpareIdle = (projectId: string | undefined) => Promise<void> | undefined;
+export type SpareIdle = (projectId: string | undefined, engine: Engine | undefined) => Promise<void> | undefined;
 
 /** A limit that forbids one more browser: the project's own, that of all projects, or the machines' free slots. */
 type Shortage = 'project' | 'organization' | 'machines';
@@ -57,9 +57,19 @@ export class Sessions<S extends Session = Session> {
     launcher.onRoom?.(() => this.#tellOfRoom());
   }
 
-  /** How many browsers may run at once. */
-  get capacity(): number {
-    return Math.min(this.limits.maxConcurrentSessions, this.#launcher.capacity ?? Infinity);
+  /** How many browsers of an engine, or of all, may run at once. */
+  capacityFor(engine?: Engine): number {
+    return Math.min(this.limits.maxConcurrentSessions, this.#launcher.capacityFor?.(engine) ?? Infinity);
+  }
+
+  /** The browsers of the launcher's machines. `undefined` if it doesn't know them. */
+  get offered(): Offered | undefined {
+    return this.#launcher.offered;
+  }
+
+  /** Whether a browser of the engine can run in the place of a session. `undefined`: one that still starts; any engine. */
+  canReplace(session: S | undefined, engine: Engine | undefined): boolean {
+    return engine === undefined || (this.#launcher.canReplace?.(session, engine) ?? true);
   }
 
   get launchesAtOnce(): number {
@@ -120,15 +130,12 @@ export class Sessions<S extends Session = Session> {
     return Array.from(this.#startingIn, ({ projectId }) => projectId);
   }
 
-  /**
-   * The limit that forbids one more browser in the project. `canOverflow` is that of `Launcher.freeSlots`; `reserved` are
-   * the slots that other sessions wait for.
-   */
-  shortage(projectId: string, canOverflow: boolean, reserved = this.#reserved): Shortage | undefined {
+  /** The limit that forbids one more browser in the project. `reserved` are the slots that other sessions wait for. */
+  shortage(projectId: string, needs: PlaceNeeds, reserved = this.#reserved): Shortage | undefined {
     const { limits } = this;
     if (this.countIn(projectId) >= limits.capsOf(projectId).sessions) return 'project';
     if (this.countIn() >= limits.maxConcurrentSessions) return 'organization';
-    return (this.#launcher.freeSlots?.(canOverflow) ?? Infinity) <= reserved ? 'machines' : undefined;
+    return (this.#launcher.freeSlots?.(needs) ?? Infinity) <= reserved ? 'machines' : undefined;
   }
 
   /** Returns the error if a live session of the project, other than `own`, has the name. */
@@ -325,22 +332,25 @@ export class Sessions<S extends Session = Session> {
   #makeRoom(settings: SessionSettings, reserved = this.#reserved): Promise<void> | undefined {
     if (this.#draining) throw this.#draining;
     const { projectId, poolId } = settings;
-    const shortage = this.shortage(projectId, canOverflow(settings), reserved);
+    const needs = placeNeeds(settings);
+    const shortage = this.shortage(projectId, needs, reserved);
     if (!shortage) return undefined;
-    const freed = poolId === undefined && this.#spareIdle(shortage === 'project' ? projectId : undefined);
-    if (!freed) throw this.#refusal(projectId, shortage);
+    const ofProject = shortage === 'project' ? projectId : undefined;
+    const freed =
+      poolId === undefined && this.#spareIdle(ofProject, shortage === 'machines' ? needs.engine : undefined);
+    if (!freed) throw this.#refusal(projectId, shortage, needs.engine);
     // A browser of this machine doesn't count any more as soon as it ends.
-    return this.shortage(projectId, canOverflow(settings), reserved) && freed;
+    return this.shortage(projectId, needs, reserved) && freed;
   }
 
-  #refusal(projectId: string, shortage: Shortage): OperationError {
+  #refusal(projectId: string, shortage: Shortage, engine: Engine): OperationError {
     const advice = 'at once, and no pool has an idle one: end one first';
     if (shortage === 'project') {
       const { sessions: cap } = this.limits.capsOf(projectId);
       const message = `the project has reached its limit, ${cap} browsers ${advice}`;
       return limitReached(message, cap, this.countIn(projectId));
     }
-    const refusal = shortage === 'machines' && this.#launcher.refusal?.();
+    const refusal = shortage === 'machines' && this.#launcher.refusal?.(engine);
     if (refusal) return refusal;
     const { maxConcurrentSessions } = this.limits;
     const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers ${advice}`;

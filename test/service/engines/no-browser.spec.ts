@@ -96,12 +96,22 @@ test('a URL names the engine of its client, and /cdp has only chromium', async (
   expect((await call('GET', '/browser_pools')).body).toEqual([]);
 });
 
-test('a control plane and a service that blocks loopback addresses have only chromium', async () => {
-  await using plane = await startControlPlane(1);
-  expect(await callerOf(plane)('POST', '/browsers', { engine: 'firefox' })).toMatchObject({
-    status: 501,
-    body: { message: 'engine: the machines of a control plane start only chromium' },
+test('a control plane names its machines and their engines if none has the asked one', async () => {
+  await using plane = await startControlPlane(1, { blockLoopback: true });
+  const call = callerOf(plane);
+  const { status, body } = await call('POST', '/browsers', { engine: 'firefox' });
+  expect({ status, code: body.code }).toEqual({ status: 503, code: 'no_browser' });
+  expect(body.message).toMatch(
+    /^no machine has firefox \(http:\S+ has chromium\): run `npx playwright install --with-deps firefox` on one of them$/,
+  );
+  await call('POST', '/browser_pools', { name: 'ci', size: 1, engine: 'webkit' });
+  expect(await call('POST', '/browser_pools/ci/acquire', {})).toMatchObject({
+    status: 503,
+    body: { code: 'no_browser', message: expect.stringContaining('no machine has webkit (') },
   });
+});
+
+test('a service that blocks loopback addresses has only chromium', async () => {
   await using blocking = await startTestService({ blockLoopback: true });
   expect(await blocking.call('POST', '/browsers', { engine: 'firefox' })).toMatchObject({ status: 503 });
 });

@@ -63,12 +63,12 @@ test("the organization's default is at most its limit; 0 removes, null keeps it"
   const unset = { max_concurrent_sessions: 1000, [field]: null };
   await expectRefused(call, 'PATCH', '/org/limits', { [field]: [-1, 1.5, '3', true, {}, 1001] });
   await expect(kernel.organization.limits.update({ [field]: 1001 })).rejects.toThrow(BadRequestError);
-  expect(await kernel.organization.limits.retrieve()).toEqual(unset);
+  expect(await kernel.organization.limits.retrieve()).toMatchObject(unset);
   const set = { ...unset, [field]: 1000 };
-  expect(await kernel.organization.limits.update({ [field]: 1000 })).toEqual(set);
-  for (const body of [undefined, { [field]: null }]) expect(await limits.update(body)).toEqual(set);
-  expect(await limits.update({ [field]: 0 })).toEqual(unset);
-  expect(await limits.retrieve()).toEqual(unset);
+  expect(await kernel.organization.limits.update({ [field]: 1000 })).toMatchObject(set);
+  for (const body of [undefined, { [field]: null }]) expect(await limits.update(body)).toMatchObject(set);
+  expect(await limits.update({ [field]: 0 })).toMatchObject(unset);
+  expect(await limits.retrieve()).toMatchObject(unset);
 });
 
 test('refuses a session more than the project may have @long', async ({ kernel, project, service }) => {
