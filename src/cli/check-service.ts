@@ -1,5 +1,7 @@
 import { ServiceError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
+import { engineText } from '../contract/engine-text.ts';
+import type { OfferedEngine } from '../contract/organization.ts';
 import { checkTransports } from './check-transports.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
@@ -19,7 +21,7 @@ export async function checkService(examined: Examined, projects: PlaywrightProje
   const isEmbedded = url === undefined;
   const check = 'service';
   try {
-    return await connected(options, env, signal, async (client) => {
+    return await connected(options, env, signal, async (client, _startedHere, { baseURL }) => {
       const pools = client.browserPools.list({ limit: 1 }, { signal, timeout: answerTimeout }).pages();
       await pools[Symbol.asyncIterator]().next();
       const message = isEmbedded ? 'the embedded service starts and answers' : `${url} answers and accepts the API key`;
@@ -27,6 +29,7 @@ export async function checkService(examined: Examined, projects: PlaywrightProje
         { check, level: 'ok', message },
         ...(isEmbedded ? [] : await checkClock(examined)),
         ...(await checkBrowsers(client, examined, isEmbedded, projects)),
+        ...(await checkEngines(baseURL, signal)),
       ];
     });
   } catch (error) {
@@ -70,6 +73,15 @@ async function checkBrowsers(
     const fix = isEmbedded ? own : `on the machine of the service: ${own}. Its log has more`;
     return [{ check, level: 'failure', message: messageOf(error), fix }];
   }
+}
+
+/** Lists the browsers of the service's machines. The hosted service doesn't tell them. */
+async function checkEngines(baseURL: string, signal: AbortSignal): Promise<Finding[]> {
+  const answer = await fetch(new URL('/readyz', baseURL), {
+    signal: AbortSignal.any([signal, AbortSignal.timeout(answerTimeout)]),
+  }).catch(() => undefined);
+  const { engines = [] } = (answer?.ok ? await answer.json().catch(() => ({})) : {}) as { engines?: OfferedEngine[] };
+  return engines.map((engine) => ({ check: 'engine', level: 'ok', message: engineText(engine) }));
 }
 
 /** What to do if the limit of running browsers is reached. */

@@ -1,3 +1,5 @@
+import type { Engine } from './values.ts';
+
 /** The events of `GET /dashboard/events`: a snapshot first, then changes. */
 export type DashboardEvent =
   | ({ type: 'snapshot'; history: HistorySample[] } & DashboardState)
@@ -87,6 +89,8 @@ export type PoolState = {
   id: string;
   project_id: string;
   name?: string;
+  /** Missing for chromium. */
+  engine?: Engine;
   size: number;
   leased: number;
   free: number;
@@ -103,6 +107,8 @@ export type MachineState = {
   state: 'up' | 'silent' | 'draining';
   /** Only for the service for overflow. */
   is_overflow?: true;
+  /** Its browsers: a line of text each, which begins with name and version. */
+  engines: string[];
   /** How many sessions it may have; missing if the key may not know. */
   slots?: number;
   /** Sessions that the key may see. */

@@ -222,7 +222,10 @@ async function serve(
     auditor,
     waitingBytes: parts.waitingBytes,
     openapi,
-    checkReadiness: () => parts.readiness.check(),
+    checkReadiness: async () => {
+      await parts.readiness.check();
+      return { engines: await sessions.offered?.read() };
+    },
     pages: createPages({
       findReplay: (id, token) => usable(token) && replayView(replays, id, token),
       findLiveView: liveView,

@@ -1,3 +1,4 @@
+import { engineText } from '../../contract/engine-text.ts';
 import type { Machine } from '../machines/machine.ts';
 import type { ProjectStore } from '../organization/projects.ts';
 import type { Pool } from '../pools/pool.ts';
@@ -21,7 +22,7 @@ export type StateSources = {
 /** The state without its time and the name of the listener's key. */
 export type SharedState = Omit<DashboardState, 'now' | 'service'> & { service: Omit<DashboardState['service'], 'key'> };
 
-type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'isOverflow' | 'sessions' | 'slots'>;
+type DashboardMachine = Pick<Machine, 'url' | 'isUp' | 'isLeaving' | 'isOverflow' | 'sessions' | 'slots' | 'engines'>;
 
 const mostProjects = 200;
 
@@ -98,12 +99,13 @@ export class StateBuilder {
     }
     if (!machines) {
       const state = sessions.draining ? 'draining' : 'up';
-      return [{ id: 'local', state, ...(seesAll && { slots: sessions.capacityFor() }), ...useOf(undefined) }];
+      const engines = (sessions.offered?.latest() ?? []).map(engineText);
+      return [{ id: 'local', state, engines, ...(seesAll && { slots: sessions.capacityFor() }), ...useOf(undefined) }];
     }
     return machines.all().map((machine) => {
       const state = !machine.isUp ? 'silent' : machine.isLeaving ? 'draining' : 'up';
       return Object.assign(
-        { id: machine.url, state },
+        { id: machine.url, state, engines: (machine.engines ?? []).map(engineText) },
         machine.isOverflow && { is_overflow: true },
         seesAll && { slots: machine.slots },
         useOf(machine.url),
@@ -138,6 +140,7 @@ function poolState(pool: Pool): PoolState {
     id: pool.id,
     project_id: pool.projectId,
     ...(pool.name && { name: pool.name }),
+    ...(config.engine && { engine: config.engine }),
     size: config.size,
     leased: pool.acquiredCount,
     free: pool.availableCount,

@@ -77,8 +77,8 @@ export type AppOptions<T extends OperationTree> = {
   tokenRequests?: TokenRequests;
   /** The OpenAPI document. It needs no bearer token. */
   openapi: () => Promise<unknown>;
-  /** Throws the reason why the service can't hand out browsers. */
-  checkReadiness?: () => Promise<void>;
+  /** Throws the reason why the service can't hand out browsers. Returns facts for the answer. */
+  checkReadiness?: () => Promise<object>;
   /** The largest request body in bytes. */
   bodyLimit?: number;
   /** The budgets of bytes that wait in memory. Default: budgets of this app alone. */
@@ -142,8 +142,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   app.get('/openapi.json', async (context) => context.json(await options.openapi()));
   app.get(healthPaths.alive, (context) => context.json({ status: 'ok' }));
   app.get(healthPaths.ready, async (context) => {
-    await options.checkReadiness?.();
-    return context.json({ status: 'ready' });
+    return context.json({ status: 'ready', ...(await options.checkReadiness?.()) });
   });
   const register = (name: string, operation: Operation) => {
     const handler = handlerAt(options.handlers, name);

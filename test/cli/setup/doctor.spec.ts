@@ -49,7 +49,7 @@ test('doctor finds no problem in a suite that fits the service @long', async ({ 
   const { code, stdout, stderr } = await cli('doctor', { cwd, env });
   expect(code, stdout + stderr).toBe(0);
   expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
-  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'Chromium', 'suite', 'pool'])
+  for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'Chromium', 'engine', 'suite', 'pool'])
     expect(stdout).toContain(`ok      ${check}: `);
   for (const check of ['CDP', "Playwright's protocol"])
     expect(stdout).toMatch(new RegExp(`^ok      ${check}: a page opens in \\d+ ms$`, 'm'));

@@ -16,8 +16,9 @@ test('/readyz says why no browser starts, and recovers; /healthz answers meanwhi
   const [executable, log] = [testInfo.outputPath('chromium'), testInfo.outputPath('starts')];
   const clock = new TestClock();
   await using service = await startService({ clock, chromium: { executable }, sessionUids: false });
-  const ready = { status: 200, body: { status: 'ready' } };
-  const isReady = async () => expect(await ask(service.url, '/readyz')).toEqual(ready);
+  const engines = [{ engine: 'chromium', source: 'option', version: expect.stringMatching(/^\d+\./) }];
+  const ready = { status: 200, body: { status: 'ready', engines } };
+  const isReady = async () => expect(await ask(service.url, '/readyz')).toMatchObject(ready);
   expect(await ask(service.url, '/readyz')).toEqual({
     status: 503,
     body: { code: 'no_chromium', message: expect.stringContaining(executable) },
@@ -31,7 +32,7 @@ test('/readyz says why no browser starts, and recovers; /healthz answers meanwhi
   await test.step('a single test browser starts for many callers', async () => {
     clock.advance(5000);
     const answers = await Promise.all(Array.from({ length: 50 }, () => ask(service.url, '/readyz')));
-    expect(answers).toEqual(answers.map(() => ready));
+    expect(answers).toMatchObject(answers.map(() => ready));
     clock.advance(50_000);
     await isReady();
     expect(await starts()).toBe(1);

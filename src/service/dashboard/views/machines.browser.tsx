@@ -40,6 +40,15 @@ const columns: Column<MachineState>[] = [
         <Bar leased={leased} free={free} size={slots ?? leased + free} />
       ),
   },
+  {
+    id: 'engines',
+    title: 'Engines',
+    isWide: true,
+    width: '14rem',
+    cell: ({ engines }) => (
+      <span title={engines.join('\n')}>{engines.map((text) => text.split(' (')[0]).join(', ')}</span>
+    ),
+  },
   numberColumn('leased', 'Leased', ({ leased }) => leased, { width: '5.25rem' }),
   numberColumn('free', 'Free', ({ free }) => free, { width: '5rem', isWide: true }),
   numberColumn('slots', 'Slots', ({ slots }) => slots, { width: '5rem' }),

@@ -14,12 +14,12 @@ export const pools: View = { id: 'pools', title: 'Pools', component: Pools };
 
 function Pools({ state, params }: ViewProps) {
   const shown = state.pools
-    .filter(({ id, name, profile }) => matches(params['q'] ?? '', name, id, profile))
+    .filter(({ id, name, profile, engine }) => matches(params['q'] ?? '', name, id, profile, engine))
     .sort((one, other) => other.waiting - one.waiting || nameOf(one).localeCompare(nameOf(other)));
   return (
     <>
       <div class="toolbar">
-        <Filter label="Filter by name or profile" value={params['q']} />
+        <Filter label="Filter by name, engine or profile" value={params['q']} />
         <p class="quiet">{counted(shown.length, 'pool')}</p>
       </div>
       {shown.length === 0 ? (
@@ -37,7 +37,7 @@ function Pools({ state, params }: ViewProps) {
 
 function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
   const [asked, ask] = useState<'resize' | 'flush'>();
-  const { size, leased, free, starting, waiting, oldest_wait_at, wait_reason, profile, project_id } = pool;
+  const { size, leased, free, starting, waiting, oldest_wait_at, wait_reason, profile, engine, project_id } = pool;
   const project = state.service.projects.find(({ id }) => id === project_id)?.name;
   const path = `/browser_pools/${encodeURIComponent(pool.id)}`;
   const flush = () => void attempt('Pool flushed', () => call('POST', `${path}/flush`, { project: project_id }));
@@ -60,7 +60,9 @@ function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
           {nameOf(pool)}
         </h2>
         <small>
-          {[state.service.projects.length > 1 && project, profile && `profile ${profile}`].filter(Boolean).join(' · ')}
+          {[engine, state.service.projects.length > 1 && project, profile && `profile ${profile}`]
+            .filter(Boolean)
+            .join(' · ')}
         </small>
       </div>
       <Bar leased={leased} starting={starting} free={free} size={size} />
