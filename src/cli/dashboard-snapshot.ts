@@ -38,9 +38,10 @@ function stateOf({ now, counts, pools, machines, sessions, service }: DashboardS
   const names = new Map(pools.map(({ id, name }) => [id, name ?? id] as const));
   return {
     counts,
-    pools: pools.map(({ id, name, size, leased, free, starting, waiting, wait_reason }) => ({
+    pools: pools.map(({ id, name, engine, size, leased, free, starting, waiting, wait_reason }) => ({
       id,
       ...(name !== undefined && { name }),
+      ...(engine && { engine }),
       size,
       leased,
       free,

@@ -19,6 +19,7 @@ const parseCount = wholeNumber(0, 999_999, 'It must be a whole number.');
 const columns: Columns<BrowserPool> = {
   NAME: 'name',
   ID: 'id',
+  ENGINE: ({ browser_pool_config: { engine = 'chromium' } }: BrowserPool) => String(engine),
   SIZE: ({ browser_pool_config }: BrowserPool) => browser_pool_config.size,
   AVAILABLE: 'available_count',
   LEASED: 'acquired_count',

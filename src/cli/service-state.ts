@@ -16,9 +16,9 @@ export type ServiceState = {
 
 type Counts = { leased: number; starting: number; waiting: number; free: number };
 
-type PoolState = Counts & { id: string; name?: string; size: number; wait_reason?: string };
+type PoolState = Counts & { id: string; name?: string; engine?: string; size: number; wait_reason?: string };
 
-type MachineState = { url: string; leased: number; free?: number; slots?: number; state?: string };
+type MachineState = { url: string; leased: number; free?: number; slots?: number; state?: string; engines?: string[] };
 
 export type LeaseState = {
   session_id: string;
@@ -64,10 +64,11 @@ export async function listedState(client: Client, signal: AbortSignal): Promise<
 
 function poolState(pool: BrowserPool): PoolState {
   const { id, name, available_count: free, acquired_count: leased, waiting_count: waiting = 0, wait_reason } = pool;
-  const { size } = pool.browser_pool_config;
+  const { size, engine } = pool.browser_pool_config;
   return {
     id,
     ...(name !== undefined && { name }),
+    ...(typeof engine === 'string' && { engine }),
     size,
     leased,
     free,

@@ -6,6 +6,8 @@ import { printable, styled } from './terminal.ts';
 /** The size of a terminal in characters; infinite without one. */
 export type Size = { columns: number; rows: number };
 
+type Pool = ServiceState['pools'][number];
+
 const wide = 80;
 
 /** The state of a service as lines of text for `top`. If a list has no room, its last line has the number of the rest. */
@@ -16,7 +18,7 @@ export function serviceLines(state: ServiceState, { columns, rows }: Size): stri
   const heads = [
     [summary.join('  ')],
     pools.length === 0 ? ['There are no pools.'] : tableLines(pools, poolColumns),
-    waits.map(({ id, name, waiting, wait_reason }) => `${printable(name ?? id)}: ${reason(waiting, wait_reason)}`),
+    waits.map((pool) => `${printable(titleOf(pool))}: ${reason(pool.waiting, pool.wait_reason)}`),
     machines.length === 0 ? [] : tableLines(machines, machineColumns),
   ].filter((block) => block.length > 0);
   // On a small terminal, keep half of the rows for the leases.
@@ -32,12 +34,17 @@ export function serviceLines(state: ServiceState, { columns, rows }: Size): stri
   return [...others, '', ...shortened(table, rows - others.length - 1)].map((line) => cut(line, columns));
 }
 
+/** Pools of different engines may have the same name. */
+function titleOf({ id, name = id, engine }: Pool): string {
+  return engine === undefined || engine === 'chromium' ? name : `${name} (${engine})`;
+}
+
 function reason(waiting: number, text: string | undefined): string {
   return text === undefined ? `${waiting} waiting` : printable(text);
 }
 
-const poolColumns: Columns<ServiceState['pools'][number]> = {
-  POOL: ({ id, name }) => name ?? id,
+const poolColumns: Columns<Pool> = {
+  POOL: titleOf,
   SIZE: 'size',
   LEASED: 'leased',
   FREE: 'free',

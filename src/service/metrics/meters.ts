@@ -20,7 +20,8 @@ export type MetricSources = {
 export type MeteredMachine = { url: string; isUp: boolean; silentMs: number; sessions: ReadonlyMap<string, unknown> };
 
 const prefix = 'playwright_pool_';
-const ofPool = ['project', 'pool'] as const;
+const ofPool = ['project', 'pool', 'engine'] as const;
+type OfPool = (typeof ofPool)[number];
 const waits = [0.005, 0.02, 0.1, 0.5, 1, 2, 5, 10, 20, 30];
 
 /** Defines the metrics of a service with prom-client, and counts the service's events in them. */
@@ -28,12 +29,12 @@ export class Meters {
   readonly #sources: MetricSources;
   readonly #registry = new Registry();
   readonly #labels: PoolLabelling;
-  readonly #acquireSeconds: Histogram<'project' | 'pool'>;
-  readonly #acquires: Counter<'project' | 'pool' | 'outcome'>;
+  readonly #acquireSeconds: Histogram<OfPool>;
+  readonly #acquires: Counter<OfPool | 'outcome'>;
   readonly #connectSeconds: Histogram<'transport'>;
   readonly #urlLeases: Counter<'language' | 'version'>;
-  readonly #resetSeconds: Histogram<'project' | 'pool'>;
-  readonly #leaseEnds: Counter<'project' | 'pool' | 'reason'>;
+  readonly #resetSeconds: Histogram<OfPool>;
+  readonly #leaseEnds: Counter<OfPool | 'reason'>;
 
   constructor(sources: MetricSources) {
     this.#sources = sources;
@@ -125,12 +126,14 @@ export class Meters {
   }
 
   /** Removes the counters and histograms of a deleted pool. Its gauges are gone already. */
-  async #remove({ project, pool }: PoolLabels): Promise<void> {
-    for (const histogram of [this.#acquireSeconds, this.#resetSeconds]) histogram.remove({ project, pool });
+  async #remove(gone: PoolLabels): Promise<void> {
+    for (const histogram of [this.#acquireSeconds, this.#resetSeconds]) histogram.remove({ ...gone });
+    const isGone = (labels: Partial<Record<string, string | number>>) =>
+      ofPool.every((name) => labels[name] === gone[name]);
     for (const { labels } of (await this.#acquires.get()).values)
-      if (labels.project === project && labels.pool === pool) this.#acquires.remove({ ...labels });
+      if (isGone(labels)) this.#acquires.remove({ ...labels });
     for (const { labels } of (await this.#leaseEnds.get()).values)
-      if (labels.project === project && labels.pool === pool) this.#leaseEnds.remove({ ...labels });
+      if (isGone(labels)) this.#leaseEnds.remove({ ...labels });
   }
 
   #addGauges({ pools, sessions, clock }: MetricSources): void {

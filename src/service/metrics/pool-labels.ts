@@ -1,11 +1,11 @@
 import type { EventPool } from '../process/service-events.ts';
 
-export type PoolLabels = { project: string; pool: string };
+export type PoolLabels = { project: string; pool: string; engine: string };
 
 const mostPools = 100;
 /** The labels of a deleted pool are kept for this time, in ms, so that a scraper still reads the pool's last counts. */
 const keptMs = 10 * 60_000;
-const other: PoolLabels = { project: 'other', pool: 'other' };
+const other: PoolLabels = { project: 'other', pool: 'other', engine: 'other' };
 
 /** The metric labels of pools. At most 100 pools have labels of their own. */
 export class PoolLabelling {
@@ -19,12 +19,12 @@ export class PoolLabelling {
   }
 
   of(pool: EventPool): PoolLabels {
-    const { name = 'unnamed', projectId } = pool;
+    const { name = 'unnamed', projectId, config } = pool;
     const key = keyOf(pool);
     const known = this.#labels.get(key);
     if (known) return known;
     if (this.#labels.size >= mostPools) return other;
-    const labels = { project: this.#projectName(projectId), pool: name };
+    const labels = { project: this.#projectName(projectId), pool: name, engine: config.engine ?? 'chromium' };
     this.#labels.set(key, labels);
     return labels;
   }
@@ -46,6 +46,6 @@ export class PoolLabelling {
   }
 }
 
-function keyOf({ name = 'unnamed', projectId }: EventPool): string {
-  return `${projectId} ${name}`;
+function keyOf({ name = 'unnamed', projectId, config: { engine = 'chromium' } }: EventPool): string {
+  return `${projectId} ${engine} ${name}`;
 }

@@ -1,7 +1,13 @@
 import { EventEmitter } from 'node:events';
+import type { Engine } from '../../contract/values.ts';
 
 /** The pool of an event, as metrics need it for their labels. */
-export type EventPool = { readonly id: string; readonly name: string | undefined; readonly projectId: string };
+export type EventPool = {
+  readonly id: string;
+  readonly name: string | undefined;
+  readonly projectId: string;
+  readonly config: { readonly engine?: Engine | undefined };
+};
 
 /** How an acquire ended. `left`: the caller hung up. */
 export type AcquireOutcome = 'leased' | 'timeout' | 'left' | 'failed';

@@ -11,7 +11,9 @@ test('pools creates, lists, changes, flushes and deletes a pool', async ({ cli, 
   expect(printed(created)).toMatch(/^Created the pool ci \(\w+\)\.\n$/);
   const { browser_pool_config } = (await service.call('GET', '/browser_pools/ci')).body;
   expect(browser_pool_config).toMatchObject({ timeout_seconds: 120, profile: { name: 'ann' } });
-  expect((await cli('pools list')).stdout).toMatch(/^NAME +ID +SIZE +AVAILABLE +LEASED +CREATED\nci +\w+ +1 /);
+  expect((await cli('pools list')).stdout).toMatch(
+    /^NAME +ID +ENGINE +SIZE +AVAILABLE +LEASED +CREATED\nci +\w+ +chromium +1 /,
+  );
   const { body: leased } = await service.call('POST', '/browser_pools/ci/acquire', {});
   await service.call('POST', '/browser_pools/ci/release', { session_id: leased.session_id, reuse: true });
   const changed = await cli('pools update ci --size 2 --timeout 240 --rename large --discard-idle --json');

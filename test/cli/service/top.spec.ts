@@ -72,8 +72,12 @@ test('top counts free browsers of pools only, and shows the machines of a contro
   const env = { PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
   const { counts, machines, leases } = JSON.parse((await cli('top --json', { env })).stdout);
   expect(counts).toMatchObject({ leased: 1, free: 1 });
-  expect(machines).toEqual([{ url: single.machine, state: 'up', leased: 1, free: 1, slots: expect.any(Number) }]);
+  const engines = expect.arrayContaining([expect.stringMatching(/^chromium.* \(.*\), for Playwright \d/)]);
+  const slots = expect.any(Number);
+  expect(machines).toEqual([{ url: single.machine, state: 'up', engines, leased: 1, free: 1, slots }]);
   expect(leases).toMatchObject([{ session_id: single.session_id, machine: single.machine }]);
+  await call('POST', '/browser_pools', { name: 'ci', size: 1, engine: 'webkit' });
+  expect((await cli('top', { env })).stdout).toMatch(/^ci \(webkit\) +1 /m);
 });
 
 test('top shows changes on a small terminal, and restores the terminal at the end', async ({ service, env }) => {

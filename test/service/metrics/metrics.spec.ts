@@ -4,7 +4,7 @@ import { TestClock } from '../../support/service/clock.ts';
 import { scrape, seriesOf, type Series } from '../../support/http/scrape.ts';
 import { startTestService, test, type TestService } from '../../support/service/service.ts';
 
-const ofCi = 'project="default",pool="ci"';
+const ofCi = 'project="default",pool="ci",engine="chromium"';
 
 const clock = new TestClock();
 test.use({ serviceOptions: { clock, metricsToken: 'scraper', maxConcurrentSessions: 3 } });
@@ -82,7 +82,8 @@ test('/metrics counts sessions, waits, connections, lease ends, also of deleted 
 
   await call('POST', '/browser_pools', { name: 'other-pool', size: 1 });
   await call('POST', '/browser_pools/other-pool/acquire', {});
-  const ofOther = { 'playwright_pool_acquires_total{project="default",pool="other-pool",outcome="leased"}': 1 };
+  const other = 'project="default",pool="other-pool",engine';
+  const ofOther = { [`playwright_pool_acquires_total{${other}="chromium",outcome="leased"}`]: 1 };
   expect(await scrape(service)).toMatchObject({ ...counts, ...ofOther });
   clock.advance(9 * 60_000);
   expect(await scrape(service)).toMatchObject({ ...counts, ...ofOther });
@@ -90,6 +91,9 @@ test('/metrics counts sessions, waits, connections, lease ends, also of deleted 
   const left = await scrape(service);
   expect(Object.keys(left).filter((name) => name.includes(ofCi))).toEqual([]);
   expect(left).toMatchObject(ofOther);
+  await call('POST', '/browser_pools', { name: 'other-pool', size: 2, engine: 'webkit' });
+  const sizes = { [`playwright_pool_size{${other}="chromium"}`]: 1, [`playwright_pool_size{${other}="webkit"}`]: 2 };
+  expect(await scrape(service)).toMatchObject(sizes);
 });
 
 test('/metrics needs a token or a key, and has no session id and at most 100 pool labels', async () => {
