@@ -74,6 +74,13 @@ test('Chromium in the container image keeps its sandbox and its namespaces, as r
   }
 });
 
+test('the image refuses an unknown engine before it installs anything @long', async ({ engine }) => {
+  const { stdout, stderr } = (await engine
+    .build('wrong', { ENGINES: 'chromium opera' })
+    .catch((error: unknown) => error)) as { stdout: string; stderr: string };
+  expect(stdout + stderr).toContain('there is no engine opera: use chromium, firefox, webkit');
+});
+
 test('the container image adds less than 750 MB to its base image @long', async ({ engine }) => {
   expect((await imageSize(engine, 'playwright-pool')) - (await imageSize(engine, 'base'))).toBeLessThan(750_000_000);
 });

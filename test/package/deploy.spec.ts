@@ -122,6 +122,33 @@ test("the image contains the newest Playwright, and the manifests name the packa
     expect(await text(file), file).toContain(version);
 });
 
+test('the image refuses an unknown engine at once, and installs the others for each version of Playwright', async ({}, testInfo) => {
+  const script = join(deploy, 'install-engines.sh');
+  const check = (ENGINES: string) => execute('sh', [script, 'check'], { env: { ...process.env, ENGINES } });
+  await check('chromium');
+  await check('chromium firefox webkit');
+  await expect(check('chromium opera')).rejects.toThrow('there is no engine opera: use chromium, firefox, webkit');
+  const dockerfile = await text('Dockerfile');
+  expect(dockerfile.indexOf('install-engines.sh check')).toBeLessThan(dockerfile.indexOf('apt-get'));
+
+  // The same script, with directories and commands of this test.
+  const place = testInfo.outputPath('opt');
+  const commands = testInfo.outputPath('commands');
+  await mkdir(commands, { recursive: true });
+  const log = testInfo.outputPath('log');
+  for (const name of ['node', 'apt-get', 'rm'])
+    await writeFile(join(commands, name), `#!/bin/sh\necho ${name} "$@" >> ${log}\n`, { mode: 0o755 });
+  const cores = ['playwright-pool', 'playwright/1.64'].map((name) => join(place, name, 'node_modules/playwright-core'));
+  for (const core of cores) await mkdir(core, { recursive: true });
+  const moved = testInfo.outputPath('install-engines.sh');
+  await writeFile(moved, (await text('install-engines.sh')).replaceAll('/opt/', `${place}/`));
+  const env = { ...process.env, ENGINES: 'chromium webkit', PATH: `${commands}:${process.env['PATH']}` };
+  await execute('sh', [moved], { env });
+  expect((await readFile(log, 'utf8')).split('\n').filter((line) => line.startsWith('node'))).toEqual(
+    cores.map((core) => `node ${core}/cli.js install --with-deps ffmpeg webkit`),
+  );
+});
+
 /** The manifests of each directory of `replicas`. */
 async function renderedAll(): Promise<Manifest[][]> {
   return Promise.all(

@@ -117,13 +117,20 @@ export class DockerEngine implements AsyncDisposable {
     await Promise.all([rm(base, { recursive: true }), rm(archive)]);
   }
 
+  /** Builds the image with arguments besides those of all tests. */
+  async build(tag: string, values: Record<string, string>): Promise<string> {
+    const given = Object.entries({ BASE: 'base', ...values }).flatMap(([name, value]) => [
+      '--build-arg',
+      `${name}=${value}`,
+    ]);
+    return await this.docker('build', '--network', 'host', '--tag', tag, ...given, join(this.#directory, 'deploy'));
+  }
+
   async #build(versions: string): Promise<void> {
     const context = join(this.#directory, 'deploy');
     cpSync(join(root, 'deploy'), context, { recursive: true });
     const { stdout } = await execute('npm', ['pack', '--ignore-scripts', '--pack-destination', context], { cwd: root });
-    const values = { BASE: 'base', PACKAGE: `./${stdout.trim().split('\n').at(-1)}`, PLAYWRIGHT: versions };
-    const given = Object.entries(values).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]);
-    await this.docker('build', '--network', 'host', '--tag', 'playwright-pool', ...given, context);
+    await this.build('playwright-pool', { PACKAGE: `./${stdout.trim().split('\n').at(-1)}`, PLAYWRIGHT: versions });
   }
 }
 
