@@ -29,7 +29,7 @@ import { Addresses } from './http/addresses.ts';
 import type { ApiKeyIdentity } from './http/handler.ts';
 import { createApp, type AppOptions, type Callers } from './http/app.ts';
 import { Auditor } from './audit/auditor.ts';
-import { local, localOnly } from './sessions/in-session.ts';
+import { local, localOnly, shownOnly } from './sessions/in-session.ts';
 import type { ConnectOptions } from './connect/connect-path.ts';
 import { connectPaths } from './connect/connect-paths.ts';
 import { connectViews } from './connect/connect-views.ts';
@@ -250,7 +250,7 @@ async function serve(
     '/browser/cdp': cdpRoute({ find: localByToken, clock, events }),
     '/browser/playwright': playwrightEndpoint.route,
     '/browser/tunnel': tunnelRoute({ find: localByToken, clock, bytes: tunnelBytes }),
-    '/browser/live/socket': liveViewRoute({ find: (token) => localOnly(liveView(token)), view: liveSession, clock }),
+    '/browser/live/socket': liveViewRoute({ find: (token) => shownOnly(liveView(token)), view: liveSession, clock }),
   };
   const redirect: ConnectOptions['redirect'] = (...to) => forwarding?.redirect(...to);
   const connect = { ...parts, callers, addresses, auditor, redirect, isEmbedded: shared !== undefined };

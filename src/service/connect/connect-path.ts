@@ -166,7 +166,7 @@ export class ConnectPath implements SocketPath {
         : [];
     // The key may have been deleted while its client waited.
     exchange.identify(callers, asked);
-    const attachments = [...(session.settings.engine ? [] : [attachedLiveView(session, link)]), ...replay];
+    const attachments = [attachedLiveView(session, link), ...replay];
     const url = endsAnywhere(request, query) && (await this.#options.redirect(session, this.#path, attachments));
     if (url) {
       lease.signal.throwIfAborted();

@@ -9,7 +9,7 @@ import type { ApiKeyIdentity } from '../http/handler.ts';
 import { readJson } from '../http/requests/request.ts';
 import type { Callers } from '../http/app.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
-import { localOnly } from '../sessions/in-session.ts';
+import { shownOnly } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 import { Assets } from './assets.ts';
 import { Dashboard, type DashboardOptions } from './dashboard.ts';
@@ -116,14 +116,13 @@ export function openDashboard(options: DashboardRoutesOptions): {
 
   pages.get('/dashboard/thumbnails/:id', async (context) => {
     const session = sessionOf(context, callerOf(context));
-    if (session.settings.engine) return context.body(null, 204);
-    const local = localOnly(session);
-    if (!local) {
+    const shown = shownOnly(session);
+    if (!shown) {
       const { incoming, outgoing } = context.env;
       await pass?.(session, { incoming, outgoing });
       return RESPONSE_ALREADY_SENT;
     }
-    const thumbnail = await thumbnails.of(local);
+    const thumbnail = await thumbnails.of(shown);
     if (!thumbnail) return context.body(null, 204);
     const tag = `"${thumbnail.number}"`;
     const headers = {

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import type { Clock } from '../process/clock.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { ShownSession } from '../sessions/screen/shown-session.ts';
 
 /** A JPEG image of the page in view. The number tells it from the pictures before. */
 export type Thumbnail = { jpeg: Buffer; number: number; url: string };
@@ -38,7 +38,7 @@ const longestUrl = 300;
  */
 export class Thumbnails {
   readonly #clock: Clock;
-  readonly #watched = new Map<LocalSession, Watched>();
+  readonly #watched = new Map<ShownSession, Watched>();
   #lastTurnAt = 0;
   #pictures = 0;
   #cancelTurn = () => {};
@@ -48,7 +48,7 @@ export class Thumbnails {
   }
 
   /** `undefined` if the session shows no page. Doesn't keep the session from being idle. */
-  async of(session: LocalSession): Promise<Thumbnail | undefined> {
+  async of(session: ShownSession): Promise<Thumbnail | undefined> {
     const watched = this.#watch(session);
     const hasPage = session.browser.page.targetId !== undefined;
     if (watched.picture?.token !== session.lease.token) delete watched.picture;
@@ -58,7 +58,7 @@ export class Thumbnails {
     return performance.now() - picture.takenAt < keptMs ? picture : undefined;
   }
 
-  #watch(session: LocalSession): Watched {
+  #watch(session: ShownSession): Watched {
     const watched = this.#watched.get(session) ?? {
       turnAt: undefined,
       waiting: new Set(),
@@ -101,7 +101,7 @@ export class Thumbnails {
     });
   }
 
-  #take(session: LocalSession): void {
+  #take(session: ShownSession): void {
     const watched = this.#watched.get(session)!;
     watched.turnAt = performance.now();
     if (!session.alive || session.browser.page.targetId === undefined) return;
@@ -117,7 +117,7 @@ export class Thumbnails {
     });
     const cancel = this.#clock.after(turnMs, () => screencast.stop());
   }
-  #pictureOf(session: LocalSession, jpeg: Buffer, before: Picture | undefined): Picture {
+  #pictureOf(session: ShownSession, jpeg: Buffer, before: Picture | undefined): Picture {
     const number = before?.jpeg.equals(jpeg) ? before.number : ++this.#pictures;
     const url = (session.browser.page.url ?? '').slice(0, longestUrl);
     return { jpeg, number, url, token: session.lease.token, takenAt: performance.now() };

@@ -1,8 +1,8 @@
 import { setMaxListeners } from 'node:events';
 import { OperationError } from '../../contract/errors.ts';
-import { CdpError, type CdpConnection } from '../chromium/cdp/cdp-connection.ts';
+import { CdpError } from '../chromium/cdp/cdp-connection.ts';
 import type { Command, Params, Result, VisualViewport } from '../chromium/cdp/cdp-protocol.ts';
-import type { PageInView } from '../sessions/screen/page-in-view.ts';
+import type { PageControl, PageInView } from '../sessions/screen/page-in-view.ts';
 import type { Size } from './png.ts';
 
 /** A page that doesn't answer for so long counts as stuck. */
@@ -10,12 +10,12 @@ const answerSeconds = 10;
 
 /** Finds the page to which input is sent: the page in view. Keeps its size between actions. */
 export class ActedPages {
-  readonly #cdp: CdpConnection;
+  readonly #cdp: PageControl;
   readonly #pageInView: PageInView;
   /** By target id. */
   readonly #pages = new Map<string, ActedPage>();
 
-  constructor(cdp: CdpConnection, pageInView: PageInView) {
+  constructor(cdp: PageControl, pageInView: PageInView) {
     this.#cdp = cdp;
     this.#pageInView = pageInView;
     cdp.onEvent(({ method, params }) => {
@@ -54,13 +54,13 @@ export class ActedPages {
 /** A page to which input is sent. */
 export class ActedPage {
   readonly sessionId: string;
-  readonly #cdp: CdpConnection;
+  readonly #cdp: PageControl;
   #viewport: Promise<VisualViewport>;
   #lost: AbortController;
   #unanswered = 0;
   #watchdog: NodeJS.Timeout | undefined;
 
-  constructor(cdp: CdpConnection, sessionId: string) {
+  constructor(cdp: PageControl, sessionId: string) {
     this.#cdp = cdp;
     this.sessionId = sessionId;
     this.#lost = newController();

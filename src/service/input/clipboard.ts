@@ -3,13 +3,14 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Chromium } from '../chromium/chromium.ts';
 import type { Params } from '../chromium/cdp/cdp-protocol.ts';
 import { openSecurePage } from '../chromium/secure-page.ts';
-import type { SessionBrowser } from '../sessions/local/session-browser.ts';
+import { SessionBrowser } from '../sessions/local/session-browser.ts';
+import type { ShownBrowser, TextClipboard } from '../sessions/screen/shown-browser.ts';
 
 const timeoutMs = 5_000;
 
 /** Returns the clipboard of a session's browser. */
-export function clipboardOf({ browser }: { browser: SessionBrowser }): Clipboard {
-  return browser.part(newClipboard);
+export function clipboardOf({ browser }: { browser: ShownBrowser }): TextClipboard {
+  return browser instanceof SessionBrowser ? browser.part(newClipboard) : browser.clipboard!;
 }
 
 /** Empties the clipboard of a session's browser if a caller used it. */
@@ -21,7 +22,7 @@ export async function emptyClipboard({ browser }: { browser: SessionBrowser }): 
  * The text clipboard of a session's browser. The service uses a page of its own to reach it. This page has the right to
  * use the clipboard, and emulates the focus, so the session's pages notice nothing.
  */
-export class Clipboard {
+export class Clipboard implements TextClipboard {
   readonly #chromium: Chromium;
   readonly #ownTargets: Set<string>;
   readonly #ended: AbortSignal;

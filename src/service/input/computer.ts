@@ -4,11 +4,11 @@ import type { Action, Region } from '../../contract/computer.ts';
 import { OperationError } from '../../contract/errors.ts';
 import { ActedPages, type ActedPage } from './acted-page.ts';
 import { capture } from './capture.ts';
-import type { SessionBrowser } from '../sessions/local/session-browser.ts';
 import { keysOf } from './key-names.ts';
 import { pathThrough, type Point } from './mouse-path.ts';
 import { Mouse } from './mouse.ts';
 import type { PageInView } from '../sessions/screen/page-in-view.ts';
+import type { ShownBrowser } from '../sessions/screen/shown-browser.ts';
 import { cropPng, pngSize, type Size } from './png.ts';
 import { PressedKeys } from './pressed-keys.ts';
 import { typeText } from './typing.ts';
@@ -17,7 +17,7 @@ import { typeText } from './typing.ts';
 type Prepared = { points: Point[]; run: (signal: AbortSignal) => Promise<void> };
 
 /** Returns the mouse and keyboard of a session's browser. */
-export function computerOf({ browser }: { browser: SessionBrowser }): Computer {
+export function computerOf({ browser }: { browser: ShownBrowser }): Computer {
   return browser.part(newComputer);
 }
 
@@ -32,18 +32,18 @@ export function computerOf({ browser }: { browser: SessionBrowser }): Computer {
 export class Computer {
   readonly #page: PageInView;
   readonly #pages: ActedPages;
-  readonly #browser: Pick<SessionBrowser, 'screen'>;
+  readonly #browser: Pick<ShownBrowser, 'screen'>;
   readonly #ended: AbortSignal;
   readonly #mouse: Mouse;
   readonly #inTurn = pLimit(1);
 
-  constructor(browser: SessionBrowser) {
-    const { chromium, page, ended } = browser;
+  constructor(browser: ShownBrowser) {
+    const { cdp, page, ended } = browser;
     this.#browser = browser;
     this.#page = page;
-    this.#pages = new ActedPages(chromium.cdp, page);
+    this.#pages = new ActedPages(cdp, page);
     this.#ended = ended;
-    this.#mouse = new Mouse(chromium.cdp);
+    this.#mouse = new Mouse(cdp);
   }
 
   /** Where the mouse is, in pixels of the screen. */
@@ -268,6 +268,6 @@ async function named<T>({ type }: Action, index: number, act: () => Promise<T>):
   }
 }
 
-function newComputer(browser: SessionBrowser): Computer {
+function newComputer(browser: ShownBrowser): Computer {
   return new Computer(browser);
 }

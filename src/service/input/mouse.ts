@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ActedPage } from './acted-page.ts';
-import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import type { DragData, MouseButton, MouseEvent } from '../chromium/cdp/cdp-protocol.ts';
+import type { PageControl } from '../sessions/screen/page-in-view.ts';
 import type { Point, Waypoint } from './mouse-path.ts';
 
 /** CSS pixels per tick of a wheel. */
@@ -21,7 +21,7 @@ export class Mouse {
   /** The dragged data and its page. During a drag the page gets drag events instead of mouse events. */
   #drag: { page: ActedPage; data: DragData; entered: boolean } | undefined;
 
-  constructor(cdp: CdpConnection) {
+  constructor(cdp: PageControl) {
     cdp.onEvent((event) => {
       const page = this.#pressedOn;
       if (event.method !== 'Input.dragIntercepted' || !page || event.sessionId !== page.sessionId) return;

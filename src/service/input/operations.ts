@@ -4,16 +4,18 @@ import { clipboardOf } from './clipboard.ts';
 import { computerOf } from './computer.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
-import { inSession, type SessionRequest } from '../sessions/in-session.ts';
+import type { ShownSession } from '../sessions/screen/shown-session.ts';
+import { inShownSession, type SessionRequest } from '../sessions/in-session.ts';
 
 type Request = SessionRequest & { signal: AbortSignal };
 
 /** Handles the `computer` operations: mouse, keyboard, screenshots and clipboard of a session. */
 export function computerHandlers(sessions: Sessions): HandlerTree<typeof computer> {
   /** Aborts the action if the caller hangs up, the session ends or its holder changes. */
-  const act = <T>(request: Request, use: (session: LocalSession, signal: AbortSignal) => Promise<T>) =>
-    inSession(sessions, request, (session) => use(session, AbortSignal.any([request.signal, session.lease.signal])));
+  const act = <T>(request: Request, use: (session: ShownSession, signal: AbortSignal) => Promise<T>) =>
+    inShownSession(sessions, request, (session) =>
+      use(session, AbortSignal.any([request.signal, session.lease.signal])),
+    );
   const perform = (request: Request, action: Action) =>
     act(request, (session, signal) => computerOf(session).perform(action, signal));
   return {
@@ -32,7 +34,7 @@ export function computerHandlers(sessions: Sessions): HandlerTree<typeof compute
         const png = await computerOf(session).screenshot(body.region, signal);
         return { stream: Readable.from([png]), size: png.length };
       }),
-    getMousePosition: (request) => inSession(sessions, request, (session) => computerOf(session).mousePosition()),
+    getMousePosition: (request) => inShownSession(sessions, request, (session) => computerOf(session).mousePosition()),
     readClipboard: (request) =>
       act(request, async (session, signal) => ({ text: await clipboardOf(session).read(signal) })),
     writeClipboard: ({ body, ...request }) =>

@@ -1,13 +1,12 @@
 import pLimit from 'p-limit';
 import { testTitleOf } from '../../contract/lease-tags.ts';
-import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import type { KeyEvent, ScreencastFrame } from '../chromium/cdp/cdp-protocol.ts';
 import { shift } from '../input/keyboard.ts';
 import type { LiveInput } from './live-view-messages.ts';
 import type { LiveSession, LiveViewer } from './live-view-sockets.ts';
-import type { PageInView } from '../sessions/screen/page-in-view.ts';
+import type { PageControl, PageInView } from '../sessions/screen/page-in-view.ts';
 import type { Screencast } from '../sessions/screen/screencast.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { ShownSession } from '../sessions/screen/shown-session.ts';
 
 type Point = { x: number; y: number };
 
@@ -19,7 +18,7 @@ const longestUrl = 2048;
 const mostUnanswered = 200;
 
 /** The functions of a session that live views use. */
-export function liveSession(session: LocalSession): LiveSession {
+export function liveSession(session: ShownSession): LiveSession {
   return {
     touch: () => session.touch(),
     liveView: (viewer) => new LiveView(session, viewer),
@@ -35,7 +34,7 @@ export function liveSession(session: LocalSession): LiveSession {
 
 /** One viewer's view of the page in front, and input to that page. */
 export class LiveView {
-  readonly #cdp: CdpConnection;
+  readonly #cdp: PageControl;
   readonly #page: PageInView;
   readonly #ended: AbortSignal;
   readonly #screencast: Screencast;
@@ -47,9 +46,9 @@ export class LiveView {
   #unanswered = 0;
   #over = false;
 
-  constructor(session: LocalSession, { onFrame, onPage, onEnd }: LiveViewer) {
-    const { chromium, page, ended } = session.browser;
-    this.#cdp = chromium.cdp;
+  constructor(session: ShownSession, { onFrame, onPage, onEnd }: LiveViewer) {
+    const { cdp, page, ended } = session.browser;
+    this.#cdp = cdp;
     this.#page = page;
     this.#ended = ended;
     const startedAt = performance.now();

@@ -7,8 +7,12 @@ import type { Claim, WaitingBytes } from '../process/waiting-bytes.ts';
 import { withoutCdp } from '../sessions/in-session.ts';
 import type { Launch, OtherEngine } from '../sessions/launch.ts';
 import type { SessionHome } from '../sessions/local/session-home.ts';
-import { Session, type OpenCdp, type SessionSettings } from '../sessions/session.ts';
+import { ShownBrowser } from '../sessions/screen/shown-browser.ts';
+import { ShownSession } from '../sessions/screen/shown-session.ts';
+import type { OpenCdp, SessionSettings } from '../sessions/session.ts';
 import type { EngineBrowser } from './engine-browser.ts';
+import { EngineClipboard } from './pages/engine-clipboard.ts';
+import { EnginePages } from './pages/engine-pages.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
 import { openHost } from './relay.ts';
 
@@ -23,15 +27,21 @@ type Own = {
 };
 
 /**
- * A session with a Firefox or WebKit on this machine, which only Playwright's protocol reaches. Everything that needs CDP
- * throws `not_implemented`.
+ * A session with a Firefox or WebKit on this machine, which only Playwright's protocol reaches. Whatever has no second
+ * form without CDP throws `not_implemented`.
  */
-export class EngineSession extends Session {
+export class EngineSession extends ShownSession {
   readonly ended: Promise<void>;
   readonly profile = undefined;
   readonly profileVersion = undefined;
   readonly profileSave = undefined;
   readonly canceledDownloads = 0;
+  /** The pages of its clients. */
+  readonly pages: EnginePages = new EnginePages((id) => this.browser.page.broughtToFront(id));
+  readonly browser: ShownBrowser;
+  readonly #clipboard: EngineClipboard;
+  /** Resolves when the traces of the last lease are removed. */
+  #emptied: Promise<void> | undefined;
   readonly #engine: OtherEngine;
   readonly #home: SessionHome;
   readonly #waitingBytes: WaitingBytes;
@@ -51,6 +61,9 @@ export class EngineSession extends Session {
     this.#waitingBytes = parts.waitingBytes;
     this.#browser = browser;
     this.#start = start;
+    const ended = this.#end.signal;
+    const clipboard = (this.#clipboard = new EngineClipboard(() => this.endpoint, ended));
+    this.browser = new ShownBrowser({ cdp: this.pages, screen: settings.viewport, ended, clipboard });
     this.ended = this.#untilRemoved();
   }
 
@@ -92,6 +105,17 @@ export class EngineSession extends Session {
 
   async ping(): Promise<void> {
     (await openHost(this.endpoint)).terminate();
+  }
+
+  override changeHands(options = { wipe: false }): void {
+    super.changeHands(options);
+    if (!options.wipe) return;
+    this.#emptied = this.#clipboard.empty();
+    this.#emptied.catch(() => {});
+  }
+
+  override async confirm(): Promise<void> {
+    await this.#emptied;
   }
 
   /** Whether the browser was launched by the client's version of Playwright, with the client's proxy. */
@@ -155,7 +179,8 @@ export class EngineSession extends Session {
     throw withoutCdp(this.#engine, 'viewport');
   }
 
-  protected closeConnections(): void {
+  protected override closeConnections(): void {
+    super.closeConnections();
     this.exposure = undefined;
   }
 

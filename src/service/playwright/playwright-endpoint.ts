@@ -130,7 +130,8 @@ export class PlaywrightEndpoint {
     client.once('close', () => lease.signal.removeEventListener('abort', end));
     client.on('message', () => session.touch());
     const waiting = session.claimBytes();
-    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting), network });
+    const pages = session instanceof EngineSession ? session.pages.follow((message) => host.send(message)) : undefined;
+    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting), network, pages });
   }
 
   async #publish(

@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
+import type { ClientConnection } from './pages/client-connection.ts';
 import { messageForHost, playwrightHost } from './host-messages.ts';
+
 const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for one side, the service reads nothing from the other one. */
 const highWaterMark = 8 * 1024 * 1024;
@@ -29,12 +31,22 @@ export type ExposedNetwork = { tunnel: SocksTunnel; proxyUrl: string };
 /**
  * Passes messages between a client and its host. When one of them closes, closes the other one. `waiting` counts the bytes
  * that wait for them. `arrived` gives the number of those that have arrived since its last call. Messages of a tunnel, if the
- * client has one, don't go to the host.
+ * client has one, don't go to the host. `pages` follows the client's pages.
  */
 export function relay(
   client: WebSocket,
   host: WebSocket,
-  { waiting, arrived, network }: { waiting: Claim; arrived: () => number; network?: ExposedNetwork | undefined },
+  {
+    waiting,
+    arrived,
+    network,
+    pages,
+  }: {
+    waiting: Claim;
+    arrived: () => number;
+    network?: ExposedNetwork | undefined;
+    pages?: ClientConnection | undefined;
+  },
 ): void {
   const tunnel = network?.tunnel;
   const readClient = () => {
@@ -69,6 +81,7 @@ export function relay(
       if (tunnel.isFull) client.pause();
       return;
     }
+    pages?.see(data);
     const message = messageForHost(data, network?.proxyUrl);
     if (!message) return close(client, 1007, 'the message is nested too deeply');
     const counted = arrived();
@@ -79,11 +92,13 @@ export function relay(
     if (host.bufferedAmount >= highWaterMark) client.pause();
   });
   host.on('message', (data: Buffer, isBinary) => {
+    if (pages?.takes(data)) return;
     send(data, isBinary);
     if (client.bufferedAmount >= highWaterMark) host.pause();
   });
   client.on('error', () => client.terminate());
   client.once('close', () => {
+    pages?.close();
     waiting.end();
     host.terminate();
   });

@@ -5,10 +5,10 @@ import { isDiskFull } from '../process/system-error.ts';
 import type { Encoder, FilePart, Video } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import type { Screencast } from '../sessions/screen/screencast.ts';
-import type { LocalSession } from '../sessions/local/local-session.ts';
+import type { ShownSession } from '../sessions/screen/shown-session.ts';
 
 export type ReplayOptions = {
-  session: LocalSession;
+  session: ShownSession;
   encoder: Encoder;
   /** Default: the best format that the encoder can write. */
   format: VideoFormat | undefined;

@@ -12,7 +12,7 @@ import { isSigned } from '../process/links.ts';
 import type { Encoder } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
 import { failureOf, Replay } from './replay.ts';
-import { local } from '../sessions/in-session.ts';
+import { shown } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 import { json, optional, text, time } from '../database/columns.ts';
 
@@ -244,7 +244,7 @@ export function recorder(means: { encoder: Encoder; format: VideoFormat | undefi
     new Replay({
       ...means,
       ...recorded,
-      session: local(session),
+      session: shown(session),
       video: videoSettings(options, session.settings.viewport),
       maxDurationSeconds: options.max_duration_in_seconds,
     });

@@ -28,10 +28,8 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${lease.token}`,
     base_url: `${origin}${browserPath}`,
     ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${lease.token}` }),
-    ...(!settings.engine && {
-      browser_live_view_url: liveViewUrl(session, link),
-      read_only_live_view_url: liveViewUrl(session, { ...link, isReadOnly: true }),
-    }),
+    browser_live_view_url: liveViewUrl(session, link),
+    read_only_live_view_url: liveViewUrl(session, { ...link, isReadOnly: true }),
     ...session.place?.links,
     ...(settings.engine && { engine: settings.engine }),
     headless: settings.headless,

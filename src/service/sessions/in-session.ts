@@ -1,6 +1,7 @@
 import { OperationError } from '../../contract/errors.ts';
 import type { Sessions } from './sessions.ts';
 import { LocalSession } from './local/local-session.ts';
+import { ShownSession } from './screen/shown-session.ts';
 import type { Session } from './session.ts';
 import type { OtherEngine } from './launch.ts';
 import type { Caller } from '../http/handler.ts';
@@ -14,14 +15,19 @@ export type SessionRequest = { caller: Caller; params: { id: string } };
  */
 export async function inSession<T>(
   sessions: Sessions,
-  { caller, params }: SessionRequest,
+  request: SessionRequest,
   act: (session: LocalSession) => Promise<T> | T,
 ): Promise<T> {
-  return await sessions.use(caller.projectId, params.id, async (session) => {
-    const here = local(session);
-    await here.confirm();
-    return await act(here);
-  });
+  return await within(sessions, request, (session) => act(local(session)));
+}
+
+/** Like `inSession`, also for engines without CDP. */
+export async function inShownSession<T>(
+  sessions: Sessions,
+  request: SessionRequest,
+  act: (session: ShownSession) => Promise<T> | T,
+): Promise<T> {
+  return await within(sessions, request, (session) => act(shown(session)));
 }
 
 /** The error for something that works only with Chromium. */
@@ -42,5 +48,31 @@ export function localOnly(session: Session | undefined): LocalSession | undefine
 export function local(session: Session): LocalSession {
   if (session instanceof LocalSession) return session;
   if (session.settings.engine) throw withoutCdp(session.settings.engine, 'this operation');
-  throw new Error(`the browser session ${session.id} runs on another machine`);
+  throw elsewhere(session);
+}
+
+/** Like `local`, also for engines without CDP. */
+export function shown(session: Session): ShownSession {
+  if (session instanceof ShownSession) return session;
+  throw elsewhere(session);
+}
+
+/** Like `localOnly`, also for engines without CDP. */
+export function shownOnly(session: Session | undefined): ShownSession | undefined {
+  return session instanceof ShownSession ? session : undefined;
+}
+
+async function within<T>(
+  sessions: Sessions,
+  { caller, params }: SessionRequest,
+  act: (session: Session) => Promise<T> | T,
+): Promise<T> {
+  return await sessions.use(caller.projectId, params.id, async (session) => {
+    await session.confirm();
+    return await act(session);
+  });
+}
+
+function elsewhere({ id }: Session): Error {
+  return new Error(`the browser session ${id} runs on another machine`);
 }

@@ -2,47 +2,15 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createInterface } from 'node:readline';
-import { chromium, expect, firefox, type Browser } from '@playwright/test';
+import { chromium, expect, firefox } from '@playwright/test';
 import { WebSocket } from 'ws';
 import { HttpProxy } from '../../support/http/http-proxy.ts';
 import { serve } from '../../support/http/serve.ts';
 import { TunneledApp } from '../../support/http/tunneled-app.ts';
 import { commandLine, expectNoProcessWith, processesWith, processFile } from '../../support/processes/processes.ts';
 import { canBeFar, startFarService } from '../../support/processes/separate-service.ts';
-import { empty } from '../../support/service/shared-service.ts';
-import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
-import { perWorker } from '../../support/worker.ts';
-import { firefoxHere, noFirefox } from './firefox-here.ts';
-
-type Fixtures = {
-  shared: TestService;
-  /** Leases a Firefox from a pool. */
-  lease: (query?: string) => Promise<Browser>;
-  /** The leased or idle session of the pool `ci`. */
-  session: () => Promise<{ session_id: string }>;
-};
-
-const here = firefoxHere!;
-
-const test = base.extend<Fixtures>({
-  shared: perWorker(async (use) => {
-    await using service = await startTestService({ firefox: here.executable, playwrightCores: [here.core] });
-    await use(service);
-  }),
-  service: async ({ shared }, use) => {
-    await use(shared);
-    await empty(shared.call);
-  },
-  lease: async ({ service }, use) => {
-    await use((query = 'pool=ci') => here.client.connect(urlOf(service, query), { headers: headersOf(service) }));
-  },
-  session: async ({ call }, use) => {
-    await use(async () => (await call('GET', '/browsers')).body[0]);
-  },
-});
-
-test.skip(!firefoxHere, noFirefox);
-test.setTimeout(120_000);
+import { startTestService, type TestService } from '../../support/service/service.ts';
+import { createPool, headersOf, here, test, urlOf, type Place } from './firefox-test.ts';
 
 test('each client gets a clean Firefox and does all that Playwright can', async ({
   lease,
@@ -61,7 +29,8 @@ test('each client gets a clean Firefox and does all that Playwright can', async 
     ids.push((await session()).session_id);
     expect(browser.browserType().name()).toBe('firefox');
     expect(browser.contexts()).toEqual([]);
-    const context = await browser.newContext();
+    const har = testInfo.outputPath(`${ids.length}.har`);
+    const context = await browser.newContext({ recordHar: { path: har, content: 'embed' } });
     await context.tracing.start({ screenshots: true, snapshots: true });
     const page = await context.newPage();
     await page.goto(site.url);
@@ -79,6 +48,9 @@ test('each client gets a clean Firefox and does all that Playwright can', async 
     expect((await page.screenshot()).length).toBeGreaterThan(1000);
     expect((await context.storageState()).cookies).toMatchObject([{ name: 'visited' }]);
     await context.tracing.stop({ path: testInfo.outputPath('trace.zip') });
+    await context.close();
+    const { entries } = (JSON.parse(readFileSync(har, 'utf8')) as { log: { entries: { request: object }[] } }).log;
+    expect(entries[0]).toMatchObject({ request: { method: 'GET', url: `${site.url}/` }, response: { status: 200 } });
     await browser.close();
     await expect.poll(async () => (await poolOf(call)).acquired_count).toBe(0);
   }
@@ -222,7 +194,6 @@ test('operations that need CDP are refused by name', async ({ call }) => {
     engine: 'firefox',
     versions: [here.version],
   });
-  expect(body).not.toHaveProperty('browser_live_view_url');
   expect(body).not.toHaveProperty('tunnel_ws_url');
   const refused = {
     status: 501,
@@ -230,10 +201,8 @@ test('operations that need CDP are refused by name', async ({ call }) => {
   };
   const of = (path: string) => `/browsers/${body.session_id}${path}`;
   for (const [method, path, json] of [
-    ['POST', of('/computer/screenshot'), {}],
     ['GET', of('/fs/list_files?path=/'), undefined],
     ['POST', of('/process/exec'), { command: 'true' }],
-    ['POST', of('/replays'), {}],
     ['PATCH', of(''), { viewport: { width: 800, height: 600 } }],
     ['PATCH', of(''), { telemetry: { enabled: true } }],
   ] as const)
@@ -246,20 +215,6 @@ test('operations that need CDP are refused by name', async ({ call }) => {
     /428 [^]*both must have the same minor version/,
   );
 });
-
-type Place = { url: string; apiKey: string };
-
-function urlOf({ url }: Place, query: string): string {
-  return `${url.replace('http', 'ws')}/playwright?${query}`;
-}
-
-function headersOf({ apiKey }: Place): { authorization: string } {
-  return { authorization: `Bearer ${apiKey}` };
-}
-
-async function createPool(call: TestService['call']): Promise<void> {
-  expect((await call('POST', '/browser_pools', { name: 'ci', size: 1, engine: 'firefox' })).status).toBe(201);
-}
 
 async function poolOf(call: TestService['call']): Promise<{ acquired_count: number; available_count: number }> {
   return (await call('GET', '/browser_pools/ci')).body;

@@ -15,10 +15,9 @@ import type { ProxyAccess } from '../../chromium/network/proxy-connection.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
 import { LeaseTraces, type EmptyClipboard } from './lease-traces.ts';
-import type { Screencast } from '../screen/screencast.ts';
-import { Screencasts } from '../screen/screencasts.ts';
+import { ShownSession } from '../screen/shown-session.ts';
 import { launchedWith, refuseLaunch, type Launch } from '../launch.ts';
-import { Session, type OpenCdp, type SessionSettings } from '../session.ts';
+import type { OpenCdp, SessionSettings } from '../session.ts';
 import { SessionBrowser } from './session-browser.ts';
 import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts';
 import { SessionClients, type SessionNotice } from './session-clients.ts';
@@ -44,7 +43,7 @@ export type SessionParts = HomeParts & {
 };
 
 /** A session of this machine: one Chromium process with its own user-data directory and its own file-system root. */
-export class LocalSession extends Session {
+export class LocalSession extends ShownSession {
   /** The directory on the machine that callers see as `/`. */
   readonly root: string;
   /** The user of the session's processes and files. `undefined`: the service's user. */
@@ -59,7 +58,6 @@ export class LocalSession extends Session {
 
   readonly #parts: SessionParts;
   readonly #home: SessionHome;
-  readonly #screencasts = new Screencasts();
   readonly #end = new AbortController();
   #browser: SessionBrowser;
   readonly #profile: SessionProfile;
@@ -230,7 +228,7 @@ export class LocalSession extends Session {
   /** Restarts the browser on its user-data directory, with its extensions. */
   async #restart(settings: ChromiumOf): Promise<void> {
     const before = this.#browser;
-    this.#screencasts.stop();
+    this.screencasts.stop();
     const sessionCookies = await before.sessionCookies();
     await before.chromium.close(restartMs);
     this.#end.signal.throwIfAborted();
@@ -266,7 +264,7 @@ export class LocalSession extends Session {
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
     const { width, height } = this.#browser.screen;
     if (viewport.width !== width || viewport.height !== height) {
-      if (this.#screencasts.mustStay && !force)
+      if (this.screencasts.mustStay && !force)
         throw new OperationError(
           'conflict',
           `a recording or a live view of the browser session ${this.id} runs: end it first, or send force: true`,
@@ -304,7 +302,7 @@ export class LocalSession extends Session {
     return () => this.#listeners.delete(listener);
   }
 
-  note(notice: SessionNotice): void {
+  override note(notice: SessionNotice): void {
     for (const listener of this.#listeners) listener(notice);
   }
 
@@ -337,13 +335,6 @@ export class LocalSession extends Session {
     return { cdp: this.cdp, close: () => {} };
   }
 
-  /** Starts a screencast, which ends at the latest when the session or its lease ends. */
-  screencast(options: Parameters<Screencasts['start']>[1]): Screencast {
-    if (!this.alive) throw new OperationError('not_found', `the browser session ${this.id} has ended`);
-    const { chromium, page } = this.#browser;
-    return this.#screencasts.start({ cdp: chromium.cdp, page }, options);
-  }
-
   #browserOf(chromium: Chromium): SessionBrowser {
     chromium.cdp.waiting = this.claimBytes();
     const downloadPath = path.join(this.root, downloadDirectory);
@@ -358,14 +349,14 @@ export class LocalSession extends Session {
 
   #refuseRestart(): void {
     this.#end.signal.throwIfAborted();
-    if (this.clients.count === 0 && !this.#screencasts.mustStay) return;
+    if (this.clients.count === 0 && !this.screencasts.mustStay) return;
     const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
     throw new OperationError('conflict', message);
   }
 
-  protected closeConnections(): void {
+  protected override closeConnections(): void {
     this.clients.close();
-    this.#screencasts.stop();
+    super.closeConnections();
     this.exposure = undefined;
   }
 

@@ -1,25 +1,20 @@
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
 import { DownloadQuota } from './download-quota.ts';
-import { PageInView } from '../screen/page-in-view.ts';
+import { ShownBrowser } from '../screen/shown-browser.ts';
 import { WindowSizes } from '../screen/window-sizes.ts';
 
 /** How long Chromium may take to answer about its contexts, in ms. */
 const contextsMs = 2000;
 
 /** The Chromium of a session, with the parts of the service that act in it, such as downloads and window sizes. */
-export class SessionBrowser {
+export class SessionBrowser extends ShownBrowser {
   readonly chromium: Chromium;
-  readonly page: PageInView;
   readonly downloads: DownloadQuota;
-  /** Aborts when the session ends. */
-  readonly ended: AbortSignal;
   /** The ids of the service's own targets and browser contexts. */
-  readonly ownTargets = new Set<string>();
+  readonly ownTargets: Set<string>;
   readonly #downloadPath: string;
   readonly #windows: WindowSizes;
-  #screen: { width: number; height: number };
-  readonly #parts = new Map<unknown, unknown>();
 
   /** `downloadPath` is the directory on the machine for downloads, unless a client chooses another. */
   constructor(options: {
@@ -30,34 +25,19 @@ export class SessionBrowser {
     downloadQuota: number;
     ended: AbortSignal;
   }) {
+    const ownTargets = new Set<string>();
+    super({ ...options, cdp: options.chromium.cdp, ownTargets });
     this.chromium = options.chromium;
-    this.#screen = options.screen;
-    this.ended = options.ended;
-    this.page = new PageInView(this.chromium.cdp, this.ownTargets);
+    this.ownTargets = ownTargets;
     this.#windows = new WindowSizes(this.chromium.cdp, this.page);
     this.downloads = new DownloadQuota(this.chromium.cdp, options.downloadQuota);
     this.#downloadPath = options.downloadPath;
   }
 
-  get screen(): { width: number; height: number } {
-    return this.#screen;
-  }
-
   /** Resizes the windows of all pages, now and later. */
   async resize(screen: { width: number; height: number }): Promise<void> {
     await this.#windows.set(screen);
-    this.#screen = screen;
-  }
-
-  /** Returns a part that another room adds to the browser, such as its mouse. The first call creates it by `create`. */
-  part<T>(create: (browser: SessionBrowser) => T): T {
-    if (!this.#parts.has(create)) this.#parts.set(create, create(this));
-    return this.#parts.get(create) as T;
-  }
-
-  /** Returns a part if `part` has created it. */
-  createdPart<T>(create: (browser: SessionBrowser) => T): T | undefined {
-    return this.#parts.get(create) as T | undefined;
+    this.screen = screen;
   }
 
   /** Closes the browser contexts that clients left, with their pages. */

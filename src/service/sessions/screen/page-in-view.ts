@@ -3,11 +3,17 @@ import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { CdpEvent } from '../../chromium/cdp/cdp-protocol.ts';
 
 /**
+ * The commands and events of CDP with which the service shows pages and acts on them. The room `playwright` has a form
+ * for browsers without CDP.
+ */
+export type PageControl = Pick<CdpConnection, 'send' | 'onEvent'>;
+
+/**
  * Finds the page that a screen would show: the one that was opened or brought to the front last. Chromium doesn't know
  * it, because without a screen every page is visible.
  */
 export class PageInView {
-  readonly #cdp: CdpConnection;
+  readonly #cdp: PageControl;
   readonly #ownTargets: ReadonlySet<string>;
   /** The URLs of the session's pages, by target. The last page is in view. */
   readonly #pages = new Map<string, string>();
@@ -18,7 +24,7 @@ export class PageInView {
   readonly #listeners = new Set<() => void>();
 
   /** `ownTargets` has the ids of the service's own pages and contexts, which don't count. */
-  constructor(cdp: CdpConnection, ownTargets: ReadonlySet<string>) {
+  constructor(cdp: PageControl, ownTargets: ReadonlySet<string>) {
     this.#cdp = cdp;
     this.#ownTargets = ownTargets;
     cdp.onEvent((event) => this.#follow(event));

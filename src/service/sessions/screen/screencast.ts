@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CdpError, type CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
+import { CdpError } from '../../chromium/cdp/cdp-connection.ts';
 import type { CdpEvent, ScreencastFrame } from '../../chromium/cdp/cdp-protocol.ts';
-import type { PageInView } from './page-in-view.ts';
+import type { PageControl, PageInView } from './page-in-view.ts';
 
 export type ScreencastOptions = {
   /** Pages are scaled down to fit into this many pixels. */
@@ -27,7 +27,7 @@ type Shown = { targetId: string; sessionId?: string; hasFrames: boolean };
 
 /** Takes pictures of the page in view of a session, one after each change. */
 export class Screencast {
-  readonly #cdp: CdpConnection;
+  readonly #cdp: PageControl;
   readonly #page: PageInView;
   readonly #options: ScreencastOptions;
   readonly #stopListening: (() => void)[];
@@ -37,7 +37,7 @@ export class Screencast {
   /** The time from which the next frame may come. */
   #dueAt = -Infinity;
 
-  constructor(cdp: CdpConnection, page: PageInView, options: ScreencastOptions) {
+  constructor(cdp: PageControl, page: PageInView, options: ScreencastOptions) {
     this.#cdp = cdp;
     this.#page = page;
     this.#options = options;

@@ -1,6 +1,5 @@
-import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
-import type { PageInView } from './page-in-view.ts';
 import { Screencast, type ScreencastOptions } from './screencast.ts';
+import type { ShownBrowser } from './shown-browser.ts';
 
 /** The running screencasts of a session. */
 export class Screencasts {
@@ -13,7 +12,7 @@ export class Screencasts {
 
   /** With `isInterruptible`, a restart or another size of the browser may end it. */
   start(
-    { cdp, page }: { cdp: CdpConnection; page: PageInView },
+    { cdp, page }: Pick<ShownBrowser, 'cdp' | 'page'>,
     { isInterruptible = false, ...options }: ScreencastOptions & { isInterruptible?: boolean },
   ): Screencast {
     const screencast: Screencast = new Screencast(cdp, page, {
