@@ -157,6 +157,13 @@ export const browserPools = {
           start_url: startUrl.optional(),
           telemetry: telemetryRequest.optional(),
           launch_options: launchOptions.optional(),
+          playwright_version: z
+            .string()
+            .max(64)
+            .optional()
+            .describe(
+              "The client's version of Playwright, which launches Firefox and WebKit (this service's own field)",
+            ),
         })
         .prefault({}),
       responses: { 200: json(browser), 204: empty },

@@ -91,7 +91,8 @@ export function exposedPattern(asked: string | undefined, baseURL: string): stri
   return asked ?? (isOnThisMachine(baseURL) ? '' : everywhere);
 }
 
-function isOnThisMachine(baseURL: string): boolean {
+/** Whether a service's URL leads to this machine. */
+export function isOnThisMachine(baseURL: string): boolean {
   const { hostname } = new URL(baseURL);
   return hostname === 'localhost' || hostname.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(hostname);
 }

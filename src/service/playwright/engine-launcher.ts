@@ -85,7 +85,9 @@ export class EngineLauncher implements Launcher<Session> {
         failure ??= error;
       }
     }
-    throw failure ?? new OperationError('no_browser', `no Playwright of this service can launch ${engine}`);
+    const needed =
+      version === undefined ? '' : ` ${minorOf(version)}: install it there, or name it by --playwright-core`;
+    throw failure ?? new OperationError('no_browser', `${engine} needs a Playwright${needed} on the service's machine`);
   }
 
   /** The versions to try, or the asked one. */

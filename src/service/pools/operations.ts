@@ -54,7 +54,8 @@ export function browserPoolHandlers({
     async acquire({ params, body, signal, origin, caller }) {
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
-      const launch = await sessions.requestedLaunch(body.launch_options, { engine: engineOf(pool) });
+      const client = { engine: engineOf(pool), playwright: body.playwright_version };
+      const launch = await sessions.requestedLaunch(body.launch_options, client);
       const terms = {
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),
