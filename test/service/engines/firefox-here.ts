@@ -12,7 +12,7 @@ export type FirefoxHere = { executable: string; core: string; version: string; c
 export const firefoxHere = find();
 
 export const noFirefox =
-  'needs firefox-esr, and in PLAYWRIGHT_POOL_TEST_CORE the directory of a playwright-core that understands it';
+  'needs firefox-esr, and in PLAYWRIGHT_POOL_TEST_CORE the playwright-core of an installed @playwright/test that understands it';
 
 function find(): FirefoxHere | undefined {
   const executable = inPath('firefox-esr', process.env).find((file) => existsSync(file));

@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
 import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
@@ -19,6 +19,8 @@ export type RunOptions = {
   env?: Record<string, string>;
   /** The beginning of a command line that runs the rest of it, such as `nsenter --net=FILE`. */
   enter?: string[];
+  /** The directory `node_modules` of the project, which has another Playwright. Default: this repository's. */
+  modules?: string;
 };
 
 export type RunResult = {
@@ -47,7 +49,13 @@ export class PlaywrightRun {
       mkdirSync(dirname(join(directory, name)), { recursive: true });
       writeFileSync(join(directory, name), content);
     }
-    const cli = createRequire(import.meta.url).resolve('@playwright/test/cli');
+    if (options.modules !== undefined) {
+      symlinkSync(options.modules, join(directory, 'node_modules'), 'junction');
+      // Without it, the project belongs to this repository's package, and imports that.
+      writeFileSync(join(directory, 'package.json'), '{ "type": "module" }');
+    }
+    const from = options.modules === undefined ? import.meta.url : config;
+    const cli = createRequire(from).resolve('@playwright/test/cli');
     const line = [...(options.enter ?? []), process.execPath, cli, 'test', '--config', config, ...(options.args ?? [])];
     this.process = spawn(line[0]!, line.slice(1), {
       cwd: directory,
