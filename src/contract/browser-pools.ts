@@ -8,6 +8,7 @@ import {
   idleTimeout,
   launchOptions,
   name,
+  playwrightVersion,
   nameOrEmpty,
   profileSelector,
   tags,
@@ -157,13 +158,7 @@ export const browserPools = {
           start_url: startUrl.optional(),
           telemetry: telemetryRequest.optional(),
           launch_options: launchOptions.optional(),
-          playwright_version: z
-            .string()
-            .max(64)
-            .optional()
-            .describe(
-              "The client's version of Playwright, which launches Firefox and WebKit (this service's own field)",
-            ),
+          playwright_version: playwrightVersion.optional(),
         })
         .prefault({}),
       responses: { 200: json(browser), 204: empty },
