@@ -35,7 +35,9 @@ test('projects creates a project, uses it and deletes it', async ({ cli }) => {
   const created = await cli(`keys create checkout --project ${id} --json`);
   const key = JSON.parse(created.stdout) as { id: string; key: string };
   expect((await cli('keys list')).stdout).toMatch(/\ncheckout +\w+ +\S+ +checkout +\S+Z +never\n/);
-  expect((await cli('pools list', { env: { PLAYWRIGHT_POOL_API_KEY: key.key } })).stdout).toMatch(/\nci +\w+ +chromium +1 /);
+  expect((await cli('pools list', { env: { PLAYWRIGHT_POOL_API_KEY: key.key } })).stdout).toMatch(
+    /\nci +\w+ +chromium +1 /,
+  );
   expectFailure(await cli(`projects delete ${id}`), 2, 'pass --yes');
   expectFailure(await cli(`projects delete ${id} --yes`), 1, 'pool');
   expect(await cli('pools delete ci --yes', { env })).toMatchObject({ code: 0 });
