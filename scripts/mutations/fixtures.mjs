@@ -71,15 +71,19 @@ export default {
       ['if (this.#timer) this.#begin();\n    await', 'await'],
     ],
   },
-  'fixtures/lease/exposed-network.ts': {
+  'src/tunnel/pattern.ts': {
     tests: ['transport/tunnel.spec'],
     changes: [
-      ["hostname.endsWith('.localhost') ||", ''],
+      ["return hostname === 'localhost' || hostname.endsWith('.localhost') ||", "return hostname === 'localhost' ||"],
       [
-        "option ?? (isOnThisMachine(baseURL) ? '' : everywhere)",
-        "option || (isOnThisMachine(baseURL) ? '' : everywhere)",
+        "asked ?? (isOnThisMachine(baseURL) ? '' : everywhere)",
+        "asked || (isOnThisMachine(baseURL) ? '' : everywhere)",
       ],
     ],
+  },
+  'src/client/markdown.ts': {
+    tests: ['report/job-summary.spec'],
+    changes: [['/^https?:$/', '/:$/']],
   },
   'fixtures/files/awaited-file.ts': {
     tests: ['files/file-system.spec'],
@@ -119,7 +123,6 @@ export default {
       ['const longWait = 5000;', 'const longWait = 4000;'],
       ['const maxLongWaits = 10;', 'const maxLongWaits = 12;'],
       ['>= longWait && !hasFailed(pooled)', '>= longWait'],
-      ['/^https?:$/', '/:$/'],
     ],
   },
   'fixtures/check-options.ts': {
