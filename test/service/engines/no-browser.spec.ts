@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { webkit } from '@playwright/test';
 import { installedPlaywrights } from '../../../src/service/playwright/installed-playwright.ts';
+import { ClientConnection } from '../../../src/service/playwright/pages/client-connection.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
@@ -137,3 +138,13 @@ function revisionOf(engine: string): string {
   };
   return browsers.find(({ name }) => name === engine)!.revision;
 }
+
+test('a malformed message of a host shows no page, and ends nothing', () => {
+  const connection = new ClientConnection(() => {}, {});
+  for (const message of [
+    '{"guid":"page","method":"__create__","params":{"type":"Page"}}',
+    '{"guid":"page","method":"navigated"',
+    '{"id":-1',
+  ])
+    expect(connection.takes(Buffer.from(message))).toBe(false);
+});

@@ -78,6 +78,15 @@ export class ClientConnection {
 
   /** Reads a message of the host. Returns whether it was for the service, so that the client must not get it. */
   takes(data: Buffer): boolean {
+    try {
+      return this.#read(data);
+    } catch {
+      // The host runs as the session's user, so its messages may be anything. This one shows no page.
+      return false;
+    }
+  }
+
+  #read(data: Buffer): boolean {
     const beginning = data.toString('latin1', 0, longestBeginning);
     if (beginning.startsWith('{"id":-')) return this.#answered(data);
     const [, method] = event.exec(beginning) ?? [];
