@@ -64,8 +64,8 @@ export function testCommand(env: NodeJS.ProcessEnv): Command {
       try {
         exitLike(await new Passes({ words, options, env, directory }).run());
       } finally {
-        guard.end();
         await rm(directory, { recursive: true, force: true });
+        guard.end();
       }
     });
 }
