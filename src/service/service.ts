@@ -1,4 +1,5 @@
 import { mkdtemp } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { contract } from '../contract/contract.ts';
@@ -15,7 +16,6 @@ import { noLog } from './process/log.ts';
 import { metricsRoute } from './metrics/metrics-route.ts';
 import { isLoopback } from './process/network/loopback.ts';
 import { withTraceHeaders } from './process/network/trace-headers.ts';
-import { ownVersion } from './process/own-version.ts';
 import {
   DataDirectoryInUseError,
   makeDataDirectory,
@@ -54,6 +54,8 @@ import { closeDatabase, DatabaseInUseError, openDatabase, type Database } from '
 
 export { DataDirectoryInUseError, type ServiceRecord } from './process/start/data-directory.ts';
 export type { ServiceOptions } from './service-options.ts';
+
+const { version } = createRequire(import.meta.url)('playwright-pool/package.json') as { version: string };
 
 /** @internal Options of a service that other processes join. */
 export type SharedOptions = {
@@ -206,7 +208,7 @@ async function serve(
     identify: (token) => apiKeys.find(token) ?? keyOfLogin(parts, token),
     projectOf: (apiKey, chosen) => projects.projectOf(apiKey, chosen),
   };
-  const dashboard = openDashboard({ ...parts, callers, addresses, version: ownVersion(), pass: forwarding?.read });
+  const dashboard = openDashboard({ ...parts, callers, addresses, version, pass: forwarding?.read });
   const auditor = new Auditor({ contract, trail: auditLogs, clock, addresses });
   const app = createApp({
     contract,
@@ -297,7 +299,7 @@ async function openStore(dataDirectory: string | undefined): Promise<Database> {
 
 async function openapi(): Promise<unknown> {
   const { openapi } = await import('../contract/openapi.ts');
-  return openapi(contract, { title: 'playwright-pool', version: ownVersion() });
+  return openapi(contract, { title: 'playwright-pool', version });
 }
 
 /** The token of a login flow works for two operations, as long as the API key that started the flow is valid. */

@@ -5,8 +5,7 @@ import type { Clock } from '../process/clock.ts';
 import { endsLease } from '../sessions/lease.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
-import { attachmentLines } from './exchange.ts';
-import { endWith } from './lease-end.ts';
+import { attachmentLines, endWith } from './exchange.ts';
 import type { Relay } from './connect-path.ts';
 
 /** How long a redirected client may take to connect, in ms. */

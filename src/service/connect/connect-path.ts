@@ -27,10 +27,15 @@ import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { askedProfile } from './asked-profile.ts';
 import { attachedReplay } from './attached-replay.ts';
-import { clientKind, connectParameters, readConnectQuery, tagsOf, type ConnectQuery } from './connect-query.ts';
-import { attachmentLines, Exchange } from './exchange.ts';
-import { readLaunchOptions } from './launch-header.ts';
-import { endWith } from './lease-end.ts';
+import {
+  clientKind,
+  connectParameters,
+  readConnectQuery,
+  readLaunchOptions,
+  tagsOf,
+  type ConnectQuery,
+} from './connect-query.ts';
+import { attachmentLines, endWith, Exchange } from './exchange.ts';
 
 export type ConnectOptions = {
   callers: Callers;

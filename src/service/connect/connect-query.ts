@@ -1,11 +1,23 @@
+import type { IncomingMessage } from 'node:http';
 import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { clientTag, runTag, testTagOf, workerTag } from '../../contract/lease-tags.ts';
-import { engine, name, tags, tagValue, queryBoolean, queryInteger } from '../../contract/values.ts';
+import {
+  engine,
+  launchOptions,
+  name,
+  queryBoolean,
+  queryInteger,
+  tags,
+  tagValue,
+  type LaunchOptions,
+} from '../../contract/values.ts';
 import { readQuery } from '../http/requests/request.ts';
 import { nearestName } from '../process/nearest-name.ts';
 
 const longestWaitSeconds = 3600;
+/** The header in which Playwright Test sends the `launchOptions` of a project, as JSON. */
+const launchHeader = 'x-playwright-launch-options';
 
 const connectQuery = z.strictObject({
   token: z.string().optional(),
@@ -33,6 +45,16 @@ export const connectParameters: ReadonlySet<string> = new Set(Object.keys(connec
 export function readConnectQuery(search: URLSearchParams): ConnectQuery {
   refuseUnknown(search, connectParameters);
   return readQuery({ query: connectQuery }, search) as ConnectQuery;
+}
+
+/** The launch options of a client. Throws `bad_request`. */
+export function readLaunchOptions({ headers }: IncomingMessage): LaunchOptions | undefined {
+  const text = [headers[launchHeader] ?? []].flat()[0];
+  if (text === undefined) return undefined;
+  const { data, error } = launchOptions.safeParse(parsed(text));
+  if (data) return data;
+  const [issue] = error.issues;
+  throw new OperationError('bad_request', `${['launchOptions', ...(issue?.path ?? [])].join('.')}: ${issue?.message}`);
 }
 
 /** Throws `bad_request` for a parameter that isn't one of `names`. */
@@ -69,4 +91,12 @@ export function clientKind(userAgent = ''): { language: string; version: string 
   const [, version, language] =
     /^Playwright\/(\d{1,2}\.\d{1,2})\b.*\b(node|python|java|csharp)\//.exec(userAgent) ?? [];
   return version && language ? { language, version } : { language: 'other', version: 'other' };
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new OperationError('bad_request', `the header ${launchHeader} is not JSON`);
+  }
 }

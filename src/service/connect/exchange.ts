@@ -8,6 +8,7 @@ import type { Callers } from '../http/app.ts';
 import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
 import { bearerToken, type SocketRequest } from '../http/socket-route.ts';
 import { refuse } from '../http/websockets.ts';
+import type { Session } from '../sessions/session.ts';
 
 /** The silence after which the system asks if a client's machine still answers, in ms. */
 const keepAliveMs = 20_000;
@@ -81,6 +82,18 @@ export class Exchange {
 /** The lines of an answer's head from which Playwright Test attaches these values to its tests. */
 export function attachmentLines(values: string[]): string[] {
   return values.map((value) => `x-playwright-attachment: ${value}`);
+}
+
+/** Calls `giveBack` once when the connection ends, unless the lease has ended already, or another control plane ends it. */
+export function endWith(socket: Duplex, session: Session, giveBack: () => void): void {
+  const { lease } = session;
+  const end = () => {
+    if (session.alive && !session.isDetached && session.lease === lease) giveBack();
+  };
+  // A service that has sent its last byte has closed the WebSocket, although the client may keep its end open.
+  socket.once('finish', end);
+  socket.once('close', end);
+  if (socket.destroyed) end();
 }
 
 /** Aborts when the client closes its connection. Drops bytes that a client sends before it has its answer. */
