@@ -2,7 +2,6 @@ import { existsSync } from 'node:fs';
 import { lstat, mkdir, readdir, readFile, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Isolation } from '../chromium/isolation.ts';
-import type { Clock } from '../process/clock.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { freezeTree } from '../process/trees/frozen.ts';
@@ -19,7 +18,6 @@ export type AppInstallerOptions = {
   processes: AppProcesses;
   users: DeploymentUsers;
   logs: AppLogs;
-  clock: Clock;
   /** Returns the environment variables of a deployment. Throws if the key that encrypts them is lost. */
   variables: (deploymentId: string) => Record<string, string>;
 };
@@ -103,23 +101,15 @@ export class AppInstaller {
     },
     signal: AbortSignal,
   ): Promise<void> {
-    const { processes, users, logs, clock } = this.#options;
-    const programs = await users.programs();
-    signal.throwIfAborted();
-    const process = processes.start({
+    const { processes, users, logs } = this.#options;
+    const ending = await processes.run({
       ...place,
-      programs,
+      programs: await users.programs(),
       task: { install: { file, args } },
       onLines: (lines) => logs.append({ deploymentId: id }, lines),
+      timeoutSeconds: installTimeoutSeconds,
+      signal,
     });
-    const end = () => process.end(String(signal.reason));
-    signal.addEventListener('abort', end);
-    const cancel = clock.after(installTimeoutSeconds * 1000, () =>
-      process.end(`it did not end within ${installTimeoutSeconds} s`),
-    );
-    const ending = await process.ended;
-    cancel();
-    signal.removeEventListener('abort', end);
     if ('report' in ending && 'installed' in ending.report) return;
     const reason =
       'reason' in ending

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import type { Clock } from '../process/clock.ts';
 import { passedOn } from '../process/children/passed-on.ts';
 import type { AppLogs } from './app-logs.ts';
 import type { DeploymentPlace, DeploymentUsers } from './deployment-users.ts';
@@ -29,7 +28,6 @@ export type AppLauncherOptions = {
   processes: AppProcesses;
   users: DeploymentUsers;
   logs: AppLogs;
-  clock: Clock;
   /** Returns the environment variables of a deployment. Throws if the key that encrypts them is lost. */
   variables: (deploymentId: string) => Record<string, string>;
   /** Creates an API key for the process `name` in a project. The key ends with the key `createdBy`. */
@@ -63,7 +61,7 @@ export class AppLauncher {
 
   /** Runs a process to its end. Never rejects. */
   async run({ deployment, invocationId, action, createdBy, timeoutSeconds, signal }: Launch): Promise<AppEnding> {
-    const { processes, users, logs, clock } = this.#options;
+    const { processes, users, logs } = this.#options;
     if (signal.aborted) return { reason: String(signal.reason) };
     const { id, projectId, entrypoint } = deployment;
     const name = accessName(invocationId === undefined ? { deploymentId: id } : { invocationId });
@@ -71,7 +69,7 @@ export class AppLauncher {
     try {
       place = await users.place(id, this.directoryOf(id));
       programs = await users.programs();
-      environment = (await place.isolatedUser?.environment(globalThis.process.env)) ?? globalThis.process.env;
+      environment = (await place.isolatedUser?.environment(process.env)) ?? process.env;
       signal.throwIfAborted();
       variables = this.#options.variables(id);
       access = this.#options.access({ projectId, name, createdBy });
@@ -80,36 +78,32 @@ export class AppLauncher {
     }
     const { directory, isolatedUser } = place;
     const { baseURL, apiKey } = access;
-    const process = processes.start({
-      task: {
-        entrypoint: path.join(directory, entrypoint),
-        ...(programs.loader && { loader: programs.loader }),
-        ...(action && { action }),
-      },
-      directory,
-      programs,
-      user: isolatedUser?.user,
-      openNamespaces: () => users.openNamespaces(isolatedUser),
-      environment: {
-        ...passedOn(environment),
-        ...variables,
-        ENTRYPOINT_RELPATH: entrypoint,
-        PLAYWRIGHT_POOL_BASE_URL: baseURL,
-        PLAYWRIGHT_POOL_API_KEY: apiKey,
-        // For applications that use the hosted service's SDK, `@onkernel/sdk`.
-        KERNEL_BASE_URL: baseURL,
-        KERNEL_API_KEY: apiKey,
-      },
-      onLines: (lines) => logs.append({ deploymentId: id, invocationId }, lines),
-    });
-    const cancel = clock.after(timeoutSeconds * 1000, () => process.end(`it did not end within ${timeoutSeconds} s`));
-    const abort = () => process.end(String(signal.reason));
-    signal.addEventListener('abort', abort);
     try {
-      return await process.ended;
+      return await processes.run({
+        task: {
+          entrypoint: path.join(directory, entrypoint),
+          ...(programs.loader && { loader: programs.loader }),
+          ...(action && { action }),
+        },
+        directory,
+        programs,
+        user: isolatedUser?.user,
+        openNamespaces: () => users.openNamespaces(isolatedUser),
+        environment: {
+          ...passedOn(environment),
+          ...variables,
+          ENTRYPOINT_RELPATH: entrypoint,
+          PLAYWRIGHT_POOL_BASE_URL: baseURL,
+          PLAYWRIGHT_POOL_API_KEY: apiKey,
+          // For applications that use the hosted service's SDK, `@onkernel/sdk`.
+          KERNEL_BASE_URL: baseURL,
+          KERNEL_API_KEY: apiKey,
+        },
+        onLines: (lines) => logs.append({ deploymentId: id, invocationId }, lines),
+        timeoutSeconds,
+        signal,
+      });
     } finally {
-      cancel();
-      signal.removeEventListener('abort', abort);
       try {
         access.end();
       } catch (error) {

@@ -49,10 +49,9 @@ export class Apps {
     this.#users = new DeploymentUsers(options.isolation);
     this.logs = new AppLogs(options.logs, clock);
     const run = {
-      clock,
       variables: (id: string) => options.deployments.variables(id),
       logs: this.logs,
-      processes: new AppProcesses(),
+      processes: new AppProcesses(clock),
       users: this.#users,
     };
     const launcher = new AppLauncher({ ...run, directory, access, endAccess });

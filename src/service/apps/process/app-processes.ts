@@ -1,30 +1,49 @@
 import { readFileSync } from 'node:fs';
-import { AppProcess, heapMiB, type AppProcessOptions } from './app-process.ts';
+import type { Clock } from '../../process/clock.ts';
+import { AppProcess, heapMiB, type AppEnding, type AppProcessOptions } from './app-process.ts';
 
 /** The limits for an app's process and its children together: memory in bytes, and processes. Checked on Linux only. */
 const mostMemory = 2 * heapMiB * 1024 * 1024;
 const mostProcesses = 64;
 const watchIntervalMs = 100;
 
-/** Starts the processes of applications, and ends those that use too much memory or start too many processes. */
+export type AppRun = AppProcessOptions & {
+  timeoutSeconds: number;
+  /** Ends the process when it aborts. The reason of the abort is reported as the reason of the end. */
+  signal: AbortSignal;
+};
+
+/** Runs the processes of applications, and ends those that use too much memory or start too many processes. */
 export class AppProcesses {
+  readonly #clock: Clock;
   readonly #running = new Set<AppProcess>();
   #timer: NodeJS.Timeout | undefined;
 
-  start(options: AppProcessOptions): AppProcess {
-    const process = new AppProcess(options);
-    this.#running.add(process);
-    this.#timer ??= setInterval(() => this.#watch(), watchIntervalMs).unref();
-    void this.#forget(process);
-    return process;
+  constructor(clock: Clock) {
+    this.#clock = clock;
   }
 
-  async #forget(process: AppProcess): Promise<void> {
-    await process.ended;
-    this.#running.delete(process);
-    if (this.#running.size > 0) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
+  /** Runs a process to its end. Never rejects. */
+  async run({ timeoutSeconds, signal, ...options }: AppRun): Promise<AppEnding> {
+    if (signal.aborted) return { reason: String(signal.reason) };
+    const process = new AppProcess(options);
+    const late = () => process.end(`it did not end within ${timeoutSeconds} s`);
+    const cancel = this.#clock.after(timeoutSeconds * 1000, late);
+    const abort = () => process.end(String(signal.reason));
+    signal.addEventListener('abort', abort);
+    this.#running.add(process);
+    this.#timer ??= setInterval(() => this.#watch(), watchIntervalMs).unref();
+    try {
+      return await process.ended;
+    } finally {
+      cancel();
+      signal.removeEventListener('abort', abort);
+      this.#running.delete(process);
+      if (this.#running.size === 0) {
+        clearInterval(this.#timer);
+        this.#timer = undefined;
+      }
+    }
   }
 
   #watch(): void {
