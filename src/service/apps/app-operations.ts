@@ -9,11 +9,8 @@ const answer = answerOf(appVersion, appVersionsView);
 /** Handles the operation that lists the apps whose actions can be invoked. */
 export function appHandlers(records: DeploymentRecords): HandlerTree<typeof operations> {
   return {
-    list({ query, caller }) {
-      const { app_name, ...rest } = query;
-      const filter = { ...rest, projectId: caller.projectId, ...(app_name !== undefined && { appName: app_name }) };
-      return records.listRunning(filter, appVersionAnswer);
-    },
+    list: ({ query: { app_name: appName, ...rest }, caller: { projectId } }) =>
+      records.listRunning({ ...rest, projectId, appName }, appVersionAnswer),
   };
 }
 

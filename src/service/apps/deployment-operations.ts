@@ -61,16 +61,10 @@ export function deploymentHandlers({
       return deploymentAnswer(record);
     },
 
-    list({ query, caller }) {
-      const { app_name, app_version, ...rest } = query;
-      if (app_version !== undefined && app_name === undefined) throw invalidField('app_version', 'needs app_name');
-      const filter = {
-        ...rest,
-        projectId: caller.projectId,
-        ...(app_name !== undefined && { appName: app_name }),
-        ...(app_version !== undefined && { version: app_version }),
-      };
-      return records.list(filter, deploymentAnswer);
+    list({ query, caller: { projectId } }) {
+      const { app_name: appName, app_version: version, ...rest } = query;
+      if (version !== undefined && appName === undefined) throw invalidField('app_version', 'needs app_name');
+      return records.list({ ...rest, projectId, appName, version }, deploymentAnswer);
     },
 
     retrieve: ({ params, caller }) => deploymentAnswer(deployments.get(params.id, caller.projectId)),

@@ -14,9 +14,9 @@ type Filter = {
   projectId: string;
   limit: number;
   offset: number;
-  appName?: string;
-  version?: string;
-  query?: string;
+  appName?: string | undefined;
+  version?: string | undefined;
+  query?: string | undefined;
 };
 
 const newestFirst = 'created_at DESC, rowid DESC';

@@ -48,21 +48,11 @@ export function invocationHandlers({
       return answer;
     },
 
-    list({ query, caller }) {
-      const since = query.since === undefined ? undefined : sinceMicroseconds(query.since, clock.now());
-      const filter = {
-        projectId: caller.projectId,
-        limit: query.limit,
-        offset: query.offset,
-        appName: query.app_name,
-        version: query.version,
-        actionName: query.action_name,
-        deploymentId: query.deployment_id,
-        status: query.status,
-        startedSince: since === undefined ? undefined : Math.ceil(since / 1000),
-        query: query.query,
-      };
-      return records.list(filter, invocationAnswer);
+    list({ query, caller: { projectId } }) {
+      const { app_name: appName, action_name: actionName, deployment_id: deploymentId, since, ...rest } = query;
+      const from = since === undefined ? undefined : sinceMicroseconds(since, clock.now());
+      const startedAt = from === undefined ? undefined : { from: Math.ceil(from / 1000) };
+      return records.list({ ...rest, projectId, appName, actionName, deploymentId, startedAt }, invocationAnswer);
     },
 
     retrieve: ({ params, caller }) => invocationAnswer(invocations.get(params.id, caller.projectId)),

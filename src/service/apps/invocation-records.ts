@@ -1,34 +1,32 @@
 import type { InvocationStatus } from '../../contract/invocations.ts';
 import type { ListPage } from '../../contract/operation.ts';
 import type { Database } from '../database/database.ts';
-import { type NewRowOf, Table, type RowOf, table, pageOfRows } from '../database/table.ts';
-import { optional, text, time } from '../database/columns.ts';
+import { contains, type NewRowOf, Table, type RowOf, table, pageOfRows } from '../database/table.ts';
+import { integer, optional, text, time } from '../database/columns.ts';
 
 type Filter = {
   projectId: string;
-  limit: number;
-  offset: number;
   appName?: string | undefined;
   version?: string | undefined;
   actionName?: string | undefined;
   deploymentId?: string | undefined;
   status?: InvocationStatus | undefined;
   /** In ms since the epoch. */
-  startedSince?: number | undefined;
-  query?: string | undefined;
+  startedAt?: { from: number } | undefined;
 };
+type Page = { limit: number; offset: number; query?: string | undefined };
 
 /** The limit for all payloads and outputs of a list page together, in bytes. Memory holds several copies of them. */
 const largestPage = 16 * 1024 * 1024;
 
 /** The stored invocations of all projects. */
 export class InvocationRecords {
-  readonly #database: Database;
   readonly #rows: Table<typeof invocationsTable>;
+  readonly #sizes: Table<typeof invocationSizesView>;
 
   constructor(database: Database) {
-    this.#database = database;
     this.#rows = new Table(database, invocationsTable);
+    this.#sizes = new Table(database, invocationSizesView);
   }
 
   add(invocation: NewRowOf<typeof invocationsTable>): InvocationRecord {
@@ -52,29 +50,10 @@ export class InvocationRecords {
    * Newest first. `query` is part of the id, or of the name of the application or action. A list page
    * ends early if its payloads and outputs are large.
    */
-  list<T>({ projectId, limit, offset, ...filter }: Filter, toItem: (row: InvocationRecord) => T): ListPage<T> {
-    const found = this.#database
-      .prepare(
-        `SELECT id, ifnull(octet_length(payload), 0) + ifnull(octet_length(output), 0) AS bytes FROM invocations
-         WHERE project_id = :project AND (:app IS NULL OR app_name = :app) AND (:version IS NULL OR version = :version)
-           AND (:action IS NULL OR action_name = :action) AND (:deployment IS NULL OR deployment_id = :deployment)
-           AND (:status IS NULL OR status = :status) AND (:since IS NULL OR started_at >= :since)
-           AND (:query IS NULL OR instr(id, lower(:query)) > 0 OR instr(lower(app_name), lower(:query)) > 0
-             OR instr(lower(action_name), lower(:query)) > 0)
-         ORDER BY created_at DESC, rowid DESC LIMIT :count OFFSET :offset`,
-      )
-      .all({
-        project: projectId,
-        app: filter.appName ?? null,
-        version: filter.version ?? null,
-        action: filter.actionName ?? null,
-        deployment: filter.deploymentId ?? null,
-        status: filter.status ?? null,
-        since: filter.startedSince ?? null,
-        query: filter.query ?? null,
-        count: limit + 1,
-        offset,
-      }) as { id: string; bytes: number }[];
+  list<T>({ limit, offset, query, ...filter }: Filter & Page, toItem: (row: InvocationRecord) => T): ListPage<T> {
+    const search = ['id', 'app_name', 'action_name'].map(contains).join(' OR ');
+    const order = 'created_at DESC, place DESC';
+    const found = this.#sizes.list(filter, { search, query, order, limit: limit + 1, offset });
     return pageOfRows(found, ({ id }) => toItem(this.get(id)!), { limit: Math.min(limit, fitting(found)), offset });
   }
 
@@ -110,3 +89,19 @@ export const invocationsTable = table('invocations', {
 }).with({ once: 'CREATE INDEX invocations_of_project ON invocations (project_id, created_at)' });
 
 export type InvocationRecord = RowOf<typeof invocationsTable>;
+
+/** A database view: the invocations without their texts, whose length is `bytes`. */
+const invocationSizesView = table('invocation_sizes', {
+  id: text(),
+  projectId: text(),
+  deploymentId: text(),
+  appName: text(),
+  version: text(),
+  actionName: text(),
+  status: text<InvocationStatus>(),
+  startedAt: time(),
+  bytes: integer(),
+}).with({
+  view: `SELECT *, rowid AS place, ifnull(octet_length(payload), 0) + ifnull(octet_length(output), 0) AS bytes
+    FROM invocations`,
+});
