@@ -1,6 +1,7 @@
 import type { DashboardEvent, DashboardState, SessionState } from '../contract/dashboard-events.ts';
 import type { ServiceAddress } from './connection.ts';
 import { dashboardRequest } from './dashboard-request.ts';
+import { without } from './service-command.ts';
 import type { LeaseState, ServiceState } from './service-state.ts';
 
 /** Reads the state that a service's dashboard shows, for `top`. `undefined` if the service has no dashboard. */
@@ -38,17 +39,7 @@ function stateOf({ now, counts, pools, machines, sessions, service }: DashboardS
   const names = new Map(pools.map(({ id, name }) => [id, name ?? id] as const));
   return {
     counts,
-    pools: pools.map(({ id, name, engine, size, leased, free, starting, waiting, wait_reason }) => ({
-      id,
-      ...(name !== undefined && { name }),
-      ...(engine && { engine }),
-      size,
-      leased,
-      free,
-      starting,
-      waiting,
-      ...(wait_reason !== undefined && { wait_reason }),
-    })),
+    pools: pools.map((pool) => without(pool, ['project_id', 'oldest_wait_at', 'profile'])),
     machines: service.is_control_plane ? machines.map(({ id, ...machine }) => ({ url: id, ...machine })) : [],
     leases: sessions
       .filter(({ state }) => state === 'leased')
@@ -62,13 +53,13 @@ function leaseOf(session: SessionState, now: number, poolNames: ReadonlyMap<stri
   const title = [file, test].filter(Boolean).join(' › ');
   return {
     session_id: id,
-    ...(name !== undefined && { name }),
-    ...(pool && { pool: pool.name ?? poolNames.get(pool.id) ?? pool.id }),
-    ...(machine !== undefined && { machine }),
-    ...(title && { test: title }),
-    ...(worker !== undefined && { worker }),
-    ...(run !== undefined && { run }),
-    ...(client !== undefined && { client }),
+    name,
+    pool: pool && (pool.name ?? poolNames.get(pool.id) ?? pool.id),
+    machine,
+    test: title || undefined,
+    worker,
+    run,
+    client,
     age_seconds: Math.max(0, Math.floor((now - leased_at) / 1000)),
   };
 }

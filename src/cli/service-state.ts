@@ -64,35 +64,25 @@ export async function listedState(client: Client, signal: AbortSignal): Promise<
 
 function poolState(pool: BrowserPool): PoolState {
   const { id, name, available_count: free, acquired_count: leased, waiting_count: waiting = 0, wait_reason } = pool;
-  const { size, engine } = pool.browser_pool_config;
-  return {
-    id,
-    ...(name !== undefined && { name }),
-    ...(typeof engine === 'string' && { engine }),
-    size,
-    leased,
-    free,
-    // An estimate: a pool starts its missing browsers at once.
-    starting: Math.max(0, size - leased - free),
-    waiting,
-    ...(wait_reason !== undefined && { wait_reason }),
-  };
+  const { size, engine: given } = pool.browser_pool_config;
+  const engine = typeof given === 'string' ? given : undefined;
+  // An estimate: a pool starts its missing browsers at once.
+  const starting = Math.max(0, size - leased - free);
+  return { id, name, engine, size, leased, free, starting, waiting, wait_reason };
 }
 
 function leaseState(session: BrowserSession): LeaseState {
   const { session_id, name, pool, machine, tags, created_at, leased_at = created_at } = session;
-  const test = testTitleOf(tags);
-  const client = clientOf(tags);
   const { [workerTag]: worker, [runTag]: run } = tags ?? {};
   return {
     session_id,
-    ...(name !== undefined && { name }),
-    ...(pool && { pool: pool.name ?? pool.id }),
-    ...(machine !== undefined && { machine }),
-    ...(test !== undefined && { test }),
-    ...(worker !== undefined && { worker }),
-    ...(run && { run }),
-    ...(client !== undefined && { client }),
+    name,
+    pool: pool && (pool.name ?? pool.id),
+    machine,
+    test: testTitleOf(tags),
+    worker,
+    run,
+    client: clientOf(tags),
     age_seconds: Math.max(0, Math.floor((Date.now() - Date.parse(leased_at)) / 1000)),
   };
 }
