@@ -1,12 +1,9 @@
-import { setTimeout } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
-import { connected, type ServiceAddress } from './connection.ts';
+import type { ServiceAddress } from './connection.ts';
 import { dashboardRequest } from './dashboard-request.ts';
-import { interruptible } from './interruption.ts';
-import { openInBrowser } from './open-in-browser.ts';
-import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
-import { printJSON } from './table.ts';
+import { keepStarted, showLink } from './open-in-browser.ts';
+import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 
 type DashboardOptions = ServiceOptions & { print?: boolean };
 
@@ -23,18 +20,10 @@ While a test run uses the embedded service of this project, the dashboard shows 
 If no service runs, the command starts one and keeps it until Ctrl+C.`,
     )
     .action((options: DashboardOptions) =>
-      interruptible((signal) =>
-        connected(options, env, signal, async (_client, startedHere, service) => {
-          const url = await newLink(service, signal);
-          if (options.json) printJSON({ url });
-          else if (options.print) console.log(url);
-          else await openInBrowser(url, env);
-          if (!startedHere) return;
-          console.error('The service was started for the dashboard. Ctrl+C ends both.');
-          // Keep the process running until Ctrl+C, by the longest timer that Node has.
-          await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
-        }),
-      ),
+      withClient(options, env, async (_client, signal, startedHere, service) => {
+        await showLink(await newLink(service, signal), options, env);
+        await keepStarted(startedHere, 'the dashboard', signal);
+      }),
     );
 }
 

@@ -1,8 +1,8 @@
 import { Command, InvalidArgumentError } from 'commander';
 import type { Client, Invocation } from '../client/index.ts';
 import { CommandError, wholeNumber } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
-import { interruptible } from './interruption.ts';
+import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { withClient } from './service-command.ts';
 import { printJSON } from './table.ts';
 import { printable } from './terminal.ts';
 
@@ -38,9 +38,7 @@ export function invokeCommand(env: NodeJS.ProcessEnv): Command {
     .option('--json', 'print the whole invocation as JSON')
     .addHelpText('after', examples)
     .action((app: string, action: string, options: InvokeOptions) =>
-      interruptible((signal) =>
-        connected(options, env, signal, (client) => invoke(client, app, action, options, signal)),
-      ),
+      withClient(options, env, (client, signal) => invoke(client, app, action, options, signal)),
     );
 }
 

@@ -2,10 +2,9 @@ import { InvalidArgumentError, Option } from 'commander';
 import { NotFoundError } from '../client/errors.ts';
 import type { BrowserPool, Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected, type ConnectionOptions, type ServiceAddress } from './connection.ts';
-import { interruptible } from './interruption.ts';
+import type { ConnectionOptions, ServiceAddress } from './connection.ts';
 import { withProgress } from './progress.ts';
-import { all } from './service-command.ts';
+import { all, withClient } from './service-command.ts';
 
 const mostNames = 5;
 
@@ -27,13 +26,11 @@ export async function serviceAndPool(
 ): Promise<{ service: ServiceAddress; pool: string | undefined }> {
   let found: { service: ServiceAddress; pool: string | undefined };
   await withProgress('Connecting to the service', () =>
-    interruptible((signal) =>
-      connected(options, env, signal, async (client, _startedHere, service) => {
-        const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
-        const isEmbedded = service.dataDirectory !== undefined;
-        found = { service, pool: await leasedPool(client, { named, isEmbedded, signal }) };
-      }),
-    ),
+    withClient(options, env, async (client, signal, _startedHere, service) => {
+      const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
+      const isEmbedded = service.dataDirectory !== undefined;
+      found = { service, pool: await leasedPool(client, { named, isEmbedded, signal }) };
+    }),
   );
   return found!;
 }

@@ -2,8 +2,8 @@ import { Command } from 'commander';
 import { NotFoundError } from '../client/errors.ts';
 import type { Client, DeploymentEvent, InvocationEvent } from '../client/index.ts';
 import { CommandError } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
-import { interruptible } from './interruption.ts';
+import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { withClient } from './service-command.ts';
 import { printJSON } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
@@ -28,7 +28,7 @@ export function logsCommand(env: NodeJS.ProcessEnv): Command {
     .option('--json', 'print one JSON object per line, states included')
     .addHelpText('after', examples)
     .action((id: string, options: LogsOptions) =>
-      interruptible((signal) => connected(options, env, signal, (client) => printLogs(client, id, options, signal))),
+      withClient(options, env, (client, signal) => printLogs(client, id, options, signal)),
     );
 }
 

@@ -7,7 +7,7 @@ import { CommandError, exitCodes } from './command-error.ts';
 import { connected, type ConnectionOptions } from './connection.ts';
 import { inBytes, withProgress } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
-import { printJSON } from './table.ts';
+import { printResult } from './service-command.ts';
 import { counted } from './terminal.ts';
 
 export type DownloadOptions = ConnectionOptions & { output: string; format: 'tar.zst' | 'tar'; json?: boolean };
@@ -21,14 +21,13 @@ export async function download(
   env: NodeJS.ProcessEnv,
   signal: AbortSignal,
 ): Promise<void> {
-  const { output, format, json } = options;
+  const { output, format } = options;
   const file = await fileAt(output, `${name}.${format}`);
   const bytes = await connected(options, env, signal, async (client) => {
     const archive = await downloaded(client, name, format, signal);
     return await saveBytes(archive, file, `Downloading ${name}`, signal);
   });
-  if (json) printJSON({ file, bytes });
-  else console.log(`Wrote ${file} (${inBytes(bytes)}).`);
+  printResult(options, { file, bytes }, `Wrote ${file} (${inBytes(bytes)}).`);
 }
 
 /** The archive of a profile. Throws with the exit code `nothingThere` if nothing was saved yet. */
@@ -47,11 +46,8 @@ export async function downloaded(
 }
 
 /** Extracts an archive into a user-data directory, which appears when it is complete. */
-export async function unpack(
-  file: string,
-  { output, force = false, json }: UnpackOptions,
-  signal: AbortSignal,
-): Promise<void> {
+export async function unpack(file: string, options: UnpackOptions, signal: AbortSignal): Promise<void> {
+  const { output, force = false } = options;
   const directory = resolve(output);
   // Don't replace a directory that was mistyped.
   if (force && !(await mayHoldUserData(directory))) {
@@ -60,9 +56,8 @@ export async function unpack(
   }
   await mkdir(dirname(directory), { recursive: true });
   try {
-    const { bytes, entries } = await extractFile(file, directory, signal, force);
-    if (json) printJSON({ directory, bytes, entries });
-    else console.log(`Unpacked ${inEntries({ bytes, entries })} to ${directory}.`);
+    const extracted = await extractFile(file, directory, signal, force);
+    printResult(options, { directory, ...extracted }, `Unpacked ${inEntries(extracted)} to ${directory}.`);
   } catch (error) {
     if (!(error instanceof ArchiveError && error.code === 'target_in_use')) throw error;
     const advice = 'name another directory, or replace its content with --force';

@@ -4,13 +4,11 @@ import { NotFoundError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
 import type { Replay } from '../contract/replays.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected } from './connection.ts';
-import { interruptible } from './interruption.ts';
-import { openInBrowser } from './open-in-browser.ts';
+import { keepStarted, showLink } from './open-in-browser.ts';
 import { inBytes } from './progress.ts';
 import { fileAt, saveBytes } from './save-bytes.ts';
-import { examples, serviceCommand, type ServiceOptions, without } from './service-command.ts';
-import { type Columns, printJSON, printList } from './table.ts';
+import { examples, printResult, serviceCommand, type ServiceOptions, withClient, without } from './service-command.ts';
+import { type Columns, printList } from './table.ts';
 
 /** The longest wait for an incomplete video, in milliseconds. */
 const readyTimeout = 60_000;
@@ -29,10 +27,8 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
     .argument('<session>', 'id of the session; ended ones keep their recordings')
     .addHelpText('after', examples('replays list wtgh7mh63piihgdskog7h2lm'))
     .action((session: string, options: ServiceOptions) =>
-      interruptible(async (signal) => {
-        const replays = await connected(options, env, signal, (client) =>
-          client.browsers.replays.list(session, { signal }),
-        );
+      withClient(options, env, async (client, signal) => {
+        const replays = await client.browsers.replays.list(session, { signal });
         const columns: Columns<(typeof replays)[number]> = {
           ID: 'replay_id',
           STARTED: 'started_at',
@@ -57,12 +53,14 @@ function downloadCommand(env: NodeJS.ProcessEnv): Command {
       `${examples('replays download p2f0 -o failure.mp4')}\n\nExit code 3: it is still being recorded.`,
     )
     .action((id: string, replay: string | undefined, options: ServiceOptions & { output: string }) =>
-      interruptible(async (signal) => {
-        const { file, bytes } = await connected(options, env, signal, async (client) =>
-          save(client, await findReplay(client, id, replay, signal), options.output, signal),
+      withClient(options, env, async (client, signal) => {
+        const { file, bytes } = await save(
+          client,
+          await findReplay(client, id, replay, signal),
+          options.output,
+          signal,
         );
-        if (options.json) printJSON({ file, bytes });
-        else console.log(`Wrote ${file} (${inBytes(bytes)}).`);
+        printResult(options, { file, bytes }, `Wrote ${file} (${inBytes(bytes)}).`);
       }),
     );
 }
@@ -77,20 +75,13 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
 If no service runs, the command starts one and keeps it until Ctrl+C, because the link ends with the service.`,
     )
     .action((id: string, replay: string | undefined, options: ServiceOptions & { print?: boolean }) =>
-      interruptible((signal) =>
-        connected(options, env, signal, async (client, startedHere) => {
-          const { replay_id, replay_view_url: url } = await findReplay(client, id, replay, signal);
-          if (url === undefined)
-            throw new CommandError(`this service has no player for the recording ${replay_id}: download its video`);
-          if (options.json) printJSON({ url });
-          else if (options.print) console.log(url);
-          else await openInBrowser(url, env);
-          if (!startedHere) return;
-          console.error('The service was started for this link. Ctrl+C ends both.');
-          // Keep the process running until Ctrl+C, by the longest timer that Node has.
-          await setTimeout(2 ** 31 - 1, undefined, { signal }).catch(() => {});
-        }),
-      ),
+      withClient(options, env, async (client, signal, startedHere) => {
+        const { replay_id, replay_view_url: url } = await findReplay(client, id, replay, signal);
+        if (url === undefined)
+          throw new CommandError(`this service has no player for the recording ${replay_id}: download its video`);
+        await showLink(url, options, env);
+        await keepStarted(startedHere, 'this link', signal);
+      }),
     );
 }
 

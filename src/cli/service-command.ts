@@ -1,8 +1,8 @@
 import { createInterface } from 'node:readline/promises';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import type { Client } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
+import { connected, connectionOptions, type ConnectionOptions, type ServiceAddress } from './connection.ts';
 import { interruptible } from './interruption.ts';
 import { type Columns, printJSON, printList } from './table.ts';
 
@@ -53,13 +53,15 @@ export function examples(...calls: string[]): string {
   return `\nExamples:\n${calls.map((call) => `  $ playwright-pool ${call}`).join('\n')}`;
 }
 
-/** Runs `use` with a client of the service. Ctrl+C aborts the signal. */
+/** Runs `use` with a client of the service, like `connected`. Ctrl+C aborts the signal. */
 export async function withClient(
   options: ConnectionOptions,
   env: NodeJS.ProcessEnv,
-  use: (client: Client, signal: AbortSignal) => Promise<void>,
+  use: (client: Client, signal: AbortSignal, startedHere: boolean, service: ServiceAddress) => Promise<void>,
 ): Promise<void> {
-  await interruptible((signal) => connected(options, env, signal, (client) => use(client, signal)));
+  await interruptible((signal) =>
+    connected(options, env, signal, (client, ...service) => use(client, signal, ...service)),
+  );
 }
 
 /** All items of a list, as an array. Node 20 has no Array.fromAsync. */
@@ -97,16 +99,4 @@ export async function confirm(question: string, signal: AbortSignal): Promise<vo
   } finally {
     terminal.close();
   }
-}
-
-/**
- * Returns a parser for an option that takes whole numbers from `min` to `max`. It throws an InvalidArgumentError with the
- * message `problem` for other texts.
- */
-export function wholeNumber(min: number, max: number, problem: string): (text: string) => number {
-  return (text) => {
-    const number = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-    if (number >= min && number <= max) return number;
-    throw new InvalidArgumentError(problem);
-  };
 }

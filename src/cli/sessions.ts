@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander';
 import type { BrowserSession } from '../client/index.ts';
 import { testTitleOf } from '../contract/lease-tags.ts';
-import { openInBrowser } from './open-in-browser.ts';
+import { showLink } from './open-in-browser.ts';
 import { all, examples, serviceCommand, type ServiceOptions, withClient, without } from './service-command.ts';
 import { type Columns, printJSON, printList } from './table.ts';
 
@@ -79,9 +79,7 @@ function openCommand(env: NodeJS.ProcessEnv): Command {
           throw new Error(
             `the service offers no ${options.readOnly ? 'read-only ' : ''}live view of the session ${session}`,
           );
-        if (options.json) printJSON({ url });
-        else if (options.print) console.log(url);
-        else await openInBrowser(url, env);
+        await showLink(url, options, env);
       }),
     );
 }

@@ -9,11 +9,12 @@ import { ServiceError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
 import type { PassOutcome, TestPass } from '../contract/test-pass.ts';
 import { newId } from '../service/process/id.ts';
+import { wholeNumber } from './command-error.ts';
 import { ifKilled } from './if-killed.ts';
 import { type CommandEnd, exitLike, runWithOurStreams } from './inherited-command.ts';
 import { interruptible } from './interruption.ts';
 import { playwrightProgram } from './playwright-tools.ts';
-import { examples, wholeNumber } from './service-command.ts';
+import { examples } from './service-command.ts';
 import { counted } from './terminal.ts';
 
 type TestOptions = { run?: string; lastFailed?: boolean; wait: number };

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { connected, type ServiceAddress } from './connection.ts';
 import { dashboardSnapshot } from './dashboard-snapshot.ts';
-import { interruptible } from './interruption.ts';
 import { listedState } from './service-state.ts';
-import { examples, serviceCommand, type ServiceOptions } from './service-command.ts';
+import { examples, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 import type { Read } from './state-view.ts';
 import { printJSON } from './table.ts';
 
@@ -21,16 +19,14 @@ q or Ctrl+C ends the view. In front of the tests is the time since the lease of 
 Draining counts the browsers of services and machines that are about to end.`,
     )
     .action((options: TopOptions) =>
-      interruptible((interrupted) =>
-        connected(options, env, interrupted, async (client, _startedHere, service: ServiceAddress) => {
-          const project = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
-          const read: Read = async (signal) =>
-            (await dashboardSnapshot(service, { signal, project })) ?? (await listedState(client, signal));
-          if (options.json) return printJSON(await read(interrupted));
-          const { printState, showState } = await import('./state-view.ts');
-          if (process.stdout.isTTY && !options.once) return await showState(read, interrupted);
-          printState(await read(interrupted));
-        }),
-      ),
+      withClient(options, env, async (client, interrupted, _startedHere, service) => {
+        const project = env['PLAYWRIGHT_POOL_PROJECT']?.trim();
+        const read: Read = async (signal) =>
+          (await dashboardSnapshot(service, { signal, project })) ?? (await listedState(client, signal));
+        if (options.json) return printJSON(await read(interrupted));
+        const { printState, showState } = await import('./state-view.ts');
+        if (process.stdout.isTTY && !options.once) return await showState(read, interrupted);
+        printState(await read(interrupted));
+      }),
     );
 }

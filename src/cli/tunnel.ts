@@ -1,9 +1,8 @@
 import { Command } from 'commander';
 import { parseNetworkPattern } from '../tunnel/pattern.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
-import { interruptible } from './interruption.ts';
-import { examples } from './service-command.ts';
+import { connectionOptions, type ConnectionOptions } from './connection.ts';
+import { examples, withClient } from './service-command.ts';
 
 type TunnelOptions = ConnectionOptions & { expose: string };
 
@@ -24,22 +23,20 @@ export function tunnelCommand(env: NodeJS.ProcessEnv): Command {
     .addHelpText('after', examples('tunnel checkout', "tunnel checkout --expose 'localhost:3000,*.test'"))
     .addHelpText('after', notes)
     .action((session: string, options: TunnelOptions) =>
-      interruptible((signal) =>
-        connected(options, env, signal, async (client) => {
-          const { expose } = options;
-          checkPattern(expose);
-          const { tunnel_ws_url: url } = await client.browsers.retrieve(session, {}, { signal });
-          if (url === undefined)
-            throw new CommandError(`the service offers no tunnel to the session ${session}: update the service`);
-          const { TunnelClient } = await import('../tunnel/tunnel-client.ts');
-          const tunnel = await TunnelClient.open({ url, expose, signal, onChange: tell });
-          signal.addEventListener('abort', () => tunnel.close());
-          console.log(`Pages of ${session} reach ${expose} on this machine. Press Ctrl+C to end the tunnel.`);
-          const reason = await tunnel.closed;
-          signal.throwIfAborted();
-          console.error(`The tunnel ended: ${reason}.`);
-        }),
-      ),
+      withClient(options, env, async (client, signal) => {
+        const { expose } = options;
+        checkPattern(expose);
+        const { tunnel_ws_url: url } = await client.browsers.retrieve(session, {}, { signal });
+        if (url === undefined)
+          throw new CommandError(`the service offers no tunnel to the session ${session}: update the service`);
+        const { TunnelClient } = await import('../tunnel/tunnel-client.ts');
+        const tunnel = await TunnelClient.open({ url, expose, signal, onChange: tell });
+        signal.addEventListener('abort', () => tunnel.close());
+        console.log(`Pages of ${session} reach ${expose} on this machine. Press Ctrl+C to end the tunnel.`);
+        const reason = await tunnel.closed;
+        signal.throwIfAborted();
+        console.error(`The tunnel ended: ${reason}.`);
+      }),
     );
 }
 

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
 import { CommandError } from './command-error.ts';
-import { connected, type ServiceAddress } from './connection.ts';
-import { interruptible } from './interruption.ts';
+import type { ServiceAddress } from './connection.ts';
 import { leasedPool, poolOption } from './leased-pool.ts';
-import { examples, printResult, serviceCommand, type ServiceOptions } from './service-command.ts';
+import { examples, printResult, serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 
 type URLOptions = ServiceOptions & { pool?: string; cdp?: true };
 
@@ -22,15 +21,13 @@ export function urlCommand(env: NodeJS.ProcessEnv): Command {
     .option('--cdp', "print the URL for clients of Chromium's protocol (CDP)")
     .addHelpText('after', `${examples('url', 'url --pool ci', 'url --pool ci --cdp')}\n${notes}`)
     .action((options: URLOptions) =>
-      interruptible((signal) =>
-        connected(options, env, signal, async (client, startedHere, service) => {
-          if (startedHere) throw new CommandError(noService);
-          const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
-          const pool = await leasedPool(client, { named, isEmbedded: service.dataDirectory !== undefined, signal });
-          const url = connectURL(service, { protocol: options.cdp ? 'cdp' : 'playwright', pool, key: true });
-          printResult(options, { url }, url);
-        }),
-      ),
+      withClient(options, env, async (client, signal, startedHere, service) => {
+        if (startedHere) throw new CommandError(noService);
+        const named = options.pool ?? env['PLAYWRIGHT_POOL_NAME']?.trim();
+        const pool = await leasedPool(client, { named, isEmbedded: service.dataDirectory !== undefined, signal });
+        const url = connectURL(service, { protocol: options.cdp ? 'cdp' : 'playwright', pool, key: true });
+        printResult(options, { url }, url);
+      }),
     );
 }
 
