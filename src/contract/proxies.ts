@@ -50,8 +50,6 @@ const customConfig = z.strictObject({
     .describe('Certificate authorities to trust instead of the usual ones, for a proxy that is reached by https'),
 });
 
-export type CustomProxyConfig = z.output<typeof customConfig>;
-
 const proxyFields = {
   name: proxyName.optional(),
   protocol: protocol.default('https').describe('How browsers reach the proxy itself'),
