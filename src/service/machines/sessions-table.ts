@@ -32,7 +32,7 @@ export type MachineSessionState = {
   tags?: Record<string, string>;
   timeoutSeconds: number;
   startUrl?: string;
-  endsWithSocket?: true;
+  endsWithSocket?: boolean;
   invocationId?: string;
   pool?: { id: string; name?: string };
   leasedAt?: number;
@@ -81,42 +81,33 @@ export class MachineSessionRecords {
   }
 }
 
+/** JSON leaves out the values that are `undefined`. */
 function stateOf(session: MachineSession): MachineSessionState {
   const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
   const { isChanged, wasReused, launch, profile, profileVersion, isSaved, alive } = session;
-  const {
-    token,
-    liveViewToken,
-    name,
-    tags,
-    startUrl,
-    endsWithSocket,
-    pool,
-    leasedAt,
-    telemetry,
-    launch: asked,
-  } = session.lease;
+  const { token, liveViewToken, launch: asked, telemetry } = session.lease;
+  const { name, tags, startUrl, endsWithSocket, pool, leasedAt } = session.lease;
   return {
     settings: { ...settings, saveChanges: isSaved },
-    ...(profile !== settings.profile && { loadedProfile: profile }),
+    loadedProfile: profile === settings.profile ? undefined : profile,
     earlier: { createdAt, token, liveViewToken },
     links: linksOf(links),
     playwrightVersions,
     timeoutSeconds,
-    ...(sent && { sent: sent.record }),
-    ...(profileVersion !== undefined && { profileVersion }),
-    ...(name !== undefined && { name }),
-    ...(tags && { tags }),
-    ...(startUrl !== undefined && { startUrl }),
-    ...(endsWithSocket && { endsWithSocket }),
-    ...(invocationId !== undefined && { invocationId }),
-    ...(pool && { pool }),
-    ...(leasedAt !== undefined && { leasedAt }),
-    ...(isChanged && { isChanged }),
-    ...(wasReused && { wasReused }),
-    ...(launch && { launch: withoutProxy(launch) }),
-    ...(asked && { asked: withoutProxy(asked) }),
+    sent: sent?.record,
+    profileVersion,
+    name,
+    tags,
+    startUrl,
+    endsWithSocket,
+    invocationId,
+    pool,
+    leasedAt,
+    isChanged,
+    wasReused,
+    launch: launch && withoutProxy(launch),
+    asked: asked && withoutProxy(asked),
     telemetry,
-    ...(!alive && { isEnding: true }),
+    isEnding: !alive,
   };
 }
