@@ -158,3 +158,17 @@ export function Bar({ size, ...parts }: { size: number } & Record<string, number
     </div>
   );
 }
+
+/** Numbers with their names. The number `alarm` is marked unless it is 0. */
+export function Figures({ figures, alarm }: { figures: Record<string, number>; alarm?: string }) {
+  return (
+    <dl class="figures">
+      {Object.entries(figures).map(([label, count]) => (
+        <div key={label} data-alarm={label === alarm && count > 0}>
+          <dt>{label}</dt>
+          <dd>{count}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

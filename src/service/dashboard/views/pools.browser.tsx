@@ -3,7 +3,7 @@ import { call } from '../app/api.browser.ts';
 import type { DashboardState, PoolState } from '../../../contract/dashboard-events.ts';
 import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import { Age } from '../ui/time.browser.tsx';
-import { Bar } from '../ui/columns.browser.tsx';
+import { Bar, Figures } from '../ui/columns.browser.tsx';
 import { Buttons, Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { Filter } from '../ui/toolbar.browser.tsx';
 import { counted, matches } from '../ui/format.browser.ts';
@@ -46,13 +46,7 @@ function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
       call('PATCH', path, { project: project_id, body: { size: wanted } }),
     );
   const close = () => ask(undefined);
-  const numbers: [string, number][] = [
-    ['Size', size],
-    ['Leased', leased],
-    ['Free', free],
-    ['Starting', starting],
-    ['Waiting', waiting],
-  ];
+  const figures = { Size: size, Leased: leased, Free: free, Starting: starting, Waiting: waiting };
   return (
     <li class="card pool">
       <div class="heading">
@@ -66,14 +60,7 @@ function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
         </small>
       </div>
       <Bar leased={leased} starting={starting} free={free} size={size} />
-      <dl class="figures">
-        {numbers.map(([label, count]) => (
-          <div key={label} data-alarm={label === 'Waiting' && count > 0}>
-            <dt>{label}</dt>
-            <dd>{count}</dd>
-          </div>
-        ))}
-      </dl>
+      <Figures figures={figures} alarm="Waiting" />
       {wait_reason !== undefined && (
         <p class="reason" data-tone="warn">
           {wait_reason}

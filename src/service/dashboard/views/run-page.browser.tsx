@@ -1,7 +1,15 @@
 import type { RunTestResult, TestRun } from '../../../contract/test-runs.ts';
 import { call, listPage } from '../app/api.browser.ts';
 import { hrefOf } from '../app/place.browser.ts';
-import { Badge, Bar, numberColumn, stateColumn, titleColumn, type BadgeProps } from '../ui/columns.browser.tsx';
+import {
+  Badge,
+  Bar,
+  Figures,
+  numberColumn,
+  stateColumn,
+  titleColumn,
+  type BadgeProps,
+} from '../ui/columns.browser.tsx';
 import { counted, duration } from '../ui/format.browser.ts';
 import { Failed, listPath, useLoaded } from '../ui/list-view.browser.tsx';
 import { Table, type Column } from '../ui/table.browser.tsx';
@@ -47,14 +55,7 @@ export function RunPage(props: Props) {
       </div>
       <div class="card pool">
         <Bar size={run.total} good={run.finished - run.failed} bad={run.failed} />
-        <dl class="figures">
-          {Object.entries(figures).map(([label, count]) => (
-            <div key={label}>
-              <dt>{label}</dt>
-              <dd>{count}</dd>
-            </div>
-          ))}
-        </dl>
+        <Figures figures={figures} />
       </div>
       <h2>Shards</h2>
       <Table label="Shards" rows={run.shards} columns={shardColumns(run)} empty="No shard has come." />
@@ -77,16 +78,17 @@ export function RunPage(props: Props) {
   );
 }
 
-/** How many tests are finished, as a bar and a text. */
-export function Progress({ total, finished, failed }: { total: number; finished: number; failed: number }) {
-  return (
+/** The column with the number of finished tests, as a bar and a text. */
+export function progressColumn<T extends { finished: number; failed: number }>(totalOf: (row: T) => number): Column<T> {
+  const cell = (row: T) => (
     <>
-      <Bar size={total} good={finished - failed} bad={failed} />
+      <Bar size={totalOf(row)} good={row.finished - row.failed} bad={row.failed} />
       <small class="clip">
-        {finished} of {counted(total, 'test')}
+        {row.finished} of {counted(totalOf(row), 'test')}
       </small>
     </>
   );
+  return { id: 'progress', title: 'Progress', width: '9rem', cell };
 }
 
 export function runState({ state }: TestRun): BadgeProps {
@@ -149,12 +151,7 @@ function shardColumns(run: TestRun): Column<Shard>[] {
       text: `${index} of ${run.total_shards}`,
       below: workers === undefined ? undefined : counted(workers, 'worker'),
     })),
-    {
-      id: 'tests',
-      title: 'Progress',
-      width: '9rem',
-      cell: ({ tests, finished, failed }) => <Progress total={tests} finished={finished} failed={failed} />,
-    },
+    progressColumn(({ tests }) => tests),
     numberColumn('failed', 'Failed', ({ failed }) => failed, { isWide: true, width: '5rem' }),
     numberColumn('taken', 'Taken over', ({ taken_over }) => taken_over, { isWide: true, width: '6.5rem' }),
     {

@@ -3,7 +3,7 @@ import { hrefOf, type View, type ViewProps } from '../app/place.browser.ts';
 import { numberColumn, stateColumn, timeColumn, titleColumn } from '../ui/columns.browser.tsx';
 import { ListView, useList } from '../ui/list-view.browser.tsx';
 import type { Column } from '../ui/table.browser.tsx';
-import { Progress, RunPage, runState } from './run-page.browser.tsx';
+import { progressColumn, RunPage, runState } from './run-page.browser.tsx';
 
 /** The view of runs of test suites: their progress, shards and failures. */
 export const runs: View = { id: 'runs', title: 'Runs', component: Runs };
@@ -23,12 +23,7 @@ function RunList({ state, params }: ViewProps) {
       below: attempt > 1 ? `Attempt ${attempt}` : undefined,
       href: hrefOf('runs', { run, attempt: String(attempt), shards: String(total_shards), project }),
     })),
-    {
-      id: 'progress',
-      title: 'Progress',
-      width: '9rem',
-      cell: ({ total, finished, failed }) => <Progress total={total} finished={finished} failed={failed} />,
-    },
+    progressColumn(({ total }) => total),
     numberColumn('shards', 'Shards', ({ total_shards }) => total_shards, { isWide: true, width: '6rem' }),
     numberColumn('failed', 'Failed', ({ failed }) => failed, { isWide: true, width: '6rem' }),
     numberColumn('flaky', 'Flaky', ({ flaky }) => flaky, { isWide: true, width: '6rem' }),
