@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { constants } from 'node:os';
 import { delimiter, join } from 'node:path';
+import { newId } from '../service/process/id.ts';
 import { CommandError } from './command-error.ts';
 import { endOfTree, ifKilled } from './if-killed.ts';
 
@@ -23,11 +24,15 @@ export async function runWithOurStreams(words: readonly string[], env: NodeJS.Pr
     if (signal !== 'SIGINT' || !hasTerminal()) child.kill(signal);
   };
   for (const signal of passedOn) process.on(signal, pass);
-  const guard = ifKilled(endOfTree);
+  const mark = newId();
+  const guard = ifKilled(endOfTree(mark));
+  // Until the system starts the command and tells its pid, the guard knows the command by the mark.
+  guard.arm();
+  const options = { stdio: 'inherit', env: { ...env, PLAYWRIGHT_POOL_COMMAND: mark } } as const;
   // On Windows npx and other tools are batch files, which need the shell.
   const child = isWindows
-    ? spawn(words.map(quoted).join(' '), { stdio: 'inherit', env, shell: true })
-    : spawn(file, args, { stdio: 'inherit', env });
+    ? spawn(words.map(quoted).join(' '), { ...options, shell: true })
+    : spawn(file, args, options);
   if (child.pid !== undefined) guard.arm(child.pid);
   try {
     const [code, signal] = (await once(child, 'exit')) as [CommandEnd['code'], CommandEnd['signal']];

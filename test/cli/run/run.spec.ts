@@ -117,6 +117,27 @@ test('a command and its processes end if run is killed', async ({ env, service }
   await expect.poll(() => pids.filter(isRunning), { timeout: 20_000 }).toEqual([]);
 });
 
+for (const [runs, tag] of [
+  [3, ''],
+  [30, ' @long'],
+] as const)
+  test(`a command that has only begun ends if run is killed, ${runs} times${tag}`, async ({ env, service }) => {
+    test.skip(process.platform !== 'linux', 'only /proc tells which process has just begun');
+    test.slow();
+    await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
+    await mkdir(outputPath(), { recursive: true });
+    const command = ['sh', '-c', 'kill -9 $PPID; echo $$; exec sleep 60'];
+    for (let count = 0; count < runs; count += 3) {
+      const started = Array.from(
+        { length: 3 },
+        () => new CliProcess(['run', '--', ...command], { cwd: outputPath(), env }),
+      );
+      const pids = (await Promise.all(started.map((run) => run.firstLine()))).map(Number);
+      await expect.poll(() => pids.filter(isRunning), { timeout: 20_000 }).toEqual([]);
+      for (const run of started) expect(await run.exited).toEqual({ code: null, signal: 'SIGKILL' });
+    }
+  });
+
 test('run and url report mistakes before anything runs', async ({ cli, service }) => {
   expectFailure(await cli('run'), 2, 'there is no command to run. Write it after --, for example: playwright-pool run');
   expectFailure(await cli('run --pol ci -- echo'), 2, "unknown option '--pol'\n(Did you mean --pool?)");
