@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import type { Engine } from '../contract/values.ts';
 import { fixOfCopies } from './check-playwright.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
@@ -46,13 +47,13 @@ function describe({ tests, workers, projects }: Suite): Pick<Finding, 'level' | 
   if (pooled === tests) return { level: 'ok', message: count };
   const reasons = projects.flatMap((project) => {
     if (project.unpooled !== undefined)
-      return [`${named(project.name)}${counted(project.tests, 'test')} ${project.unpooled}`];
+      return [`${named(project.name)}${counted(project.tests, 'test')}, because ${project.unpooled}`];
     const without = project.tests - project.importing;
     return without === 0
       ? []
       : [`${named(project.name)}${counted(without, 'test')} without an import of playwright-pool`];
   });
-  const message = `${count}, ${pooled === 0 ? 'none' : pooled} of them in leased browsers (${reasons.join(', ')})`;
+  const message = `${count}, ${pooled === 0 ? 'none' : pooled} of them in leased browsers (${reasons.join('; ')})`;
   const canLease = projects.some(({ unpooled }) => unpooled === undefined);
   if (pooled > 0 || !canLease) return { level: 'ok', message };
   const fix = "import test and expect from 'playwright-pool': npx playwright-pool init does that";
@@ -122,7 +123,7 @@ function reasonOf({ message, stderr }: Error & { stderr?: string }): string {
 }
 
 /** Lets Playwright read the config and list the tests. */
-async function readSuite({ directory, config, signal }: Examined): Promise<Suite> {
+async function readSuite({ directory, config, options, env, signal }: Examined): Promise<Suite> {
   const temporary = await mkdtemp(join(tmpdir(), 'playwright-pool-doctor-'));
   try {
     const output = join(temporary, 'suite.json');
@@ -132,8 +133,13 @@ async function readSuite({ directory, config, signal }: Examined): Promise<Suite
     );
     const reporter = fileURLToPath(new URL('suite-reporter.js', import.meta.url));
     const args = [cli, 'test', '--list', '--reporter', reporter, ...(config === undefined ? [] : ['--config', config])];
-    const env = { ...process.env, PLAYWRIGHT_POOL_SUITE_FILE: output };
-    await promisify(execFile)(process.execPath, args, { cwd: directory, env, signal, timeout: listTimeout });
+    const baseURL = hostedURL(options, env);
+    const variables = {
+      ...process.env,
+      PLAYWRIGHT_POOL_SUITE_FILE: output,
+      ...(baseURL !== undefined && { PLAYWRIGHT_POOL_BASE_URL: baseURL }),
+    };
+    await promisify(execFile)(process.execPath, args, { cwd: directory, env: variables, signal, timeout: listTimeout });
     return JSON.parse(await readFile(output, 'utf8')) as Suite;
   } finally {
     await rm(temporary, { recursive: true });
@@ -145,19 +151,24 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
   const check = 'pool';
   const findings: Finding[] = [];
   const isHosted = hostedURL(options, env) !== undefined;
-  const pools = new Map(projects.map(({ pool }) => [pool.name, pool]));
-  for (const [name, pool] of pools) {
+  const pools = new Map(projects.map(({ pool, engine }) => [`${engine} ${pool.name}`, { ...pool, engine }]));
+  for (const { name, engine, ...pool } of pools.values()) {
     if (name === undefined) {
       const fix = "name a pool in the config: use: { pool: 'name' }";
       if (isHosted) findings.push({ check, level: 'failure', message: 'the config names no pool', fix });
       continue;
     }
     // Ask the service first, because the config doesn't change the size of an existing pool.
-    const size = (await sizeOf(name, { options, env, signal })) ?? pool.size;
-    const message = `${name} has ${counted(size ?? 0, 'browser')} for ${counted(workers, 'worker')}`;
+    const size = (await sizeOf(name, engine, { options, env, signal })) ?? pool.size;
+    const isChromium = engine === 'chromium';
+    const title = isChromium ? name : `${name} with ${engine}`;
+    const message = `${title} has ${counted(size ?? 0, 'browser')} for ${counted(workers, 'worker')}`;
     if (size === undefined) {
-      const fix = `npx playwright-pool pools create ${name} --size ${workers}, or define it in the config: pool: { name, size }`;
-      findings.push({ check, level: 'failure', message: `the service has no pool ${name}`, fix });
+      const command = isChromium
+        ? `pools create ${name} --size ${workers}`
+        : `call browserPools.create name=${name} size:=${workers} engine=${engine}`;
+      const fix = `npx playwright-pool ${command}, or define it in the config: pool: { name, size }`;
+      findings.push({ check, level: 'failure', message: `the service has no pool ${title}`, fix });
     } else if (size < workers) {
       const fix = `enlarge the pool, or run with --workers ${size}: further workers wait for a browser`;
       findings.push({ check, level: 'warning', message, fix });
@@ -170,11 +181,17 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
 
 async function sizeOf(
   name: string,
+  engine: Engine,
   { options, env, signal }: Pick<Examined, 'options' | 'env' | 'signal'>,
 ): Promise<number | undefined> {
   try {
-    const pool = await connected(options, env, signal, (client) => client.browserPools.retrieve(name, { signal }));
-    return pool.browser_pool_config.size;
+    return await connected(options, env, signal, async ({ browserPools }) => {
+      // A name means the pool of Chromium.
+      if (engine === 'chromium') return (await browserPools.retrieve(name, { signal })).browser_pool_config.size;
+      for await (const { id, name: other, browser_pool_config: has } of browserPools.list({ query: name }, { signal }))
+        if ([id, other].includes(name) && has['engine'] === engine) return has.size;
+      return undefined;
+    });
   } catch (error) {
     if (error instanceof Error && error.name === 'NotFoundError') return undefined;
     throw error;
@@ -196,8 +213,10 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
   ];
 }
 
-async function checkVideo({ name, video }: PlaywrightProject, { env }: Examined): Promise<Finding[]> {
-  if (video === 'off' || (await hasFFmpeg(env))) return [];
+async function checkVideo({ name, engine, video }: PlaywrightProject, { options, env }: Examined): Promise<Finding[]> {
+  // Videos of other engines are made on the service's machine.
+  const isElsewhere = engine !== 'chromium' && hostedURL(options, env) !== undefined;
+  if (video === 'off' || isElsewhere || (await hasFFmpeg(env))) return [];
   const message = `${named(name)}Playwright's own video is on, but its ffmpeg is not installed`;
   const fix = "npx playwright install ffmpeg, or use poolReplay: 'retain-on-failure', which needs no ffmpeg";
   return [{ check: 'video', level: 'failure', message, fix }];

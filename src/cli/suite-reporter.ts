@@ -1,5 +1,9 @@
 import { writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import type { FullConfig, Reporter, Suite as PlaywrightSuite, TestCase } from '@playwright/test/reporter';
+import type { Engine } from '../contract/values.ts';
+import { foreignConnectOptions, whyNotPooled } from '../../fixtures/lease/browser/playwright-browser.ts';
+import { readEnvironment, settingsOf, type PoolService } from '../../fixtures/options.ts';
 
 /** The parts of a suite that `doctor` checks. */
 export type Suite = { config: string | undefined; workers: number; tests: number; projects: PlaywrightProject[] };
@@ -8,7 +12,9 @@ export type Suite = { config: string | undefined; workers: number; tests: number
 export type PlaywrightProject = {
   name: string;
   timeout: number;
-  /** Where its tests run instead of in leased browsers; `undefined` if they lease. */
+  /** Its browser. */
+  engine: Engine;
+  /** The reason for which its tests don't lease browsers; `undefined` if they do. */
   unpooled: string | undefined;
   tests: number;
   /** How many of its tests import this package. */
@@ -22,12 +28,12 @@ export type PlaywrightProject = {
 
 type PoolUse = { name?: string; size?: number; browsers?: { timeoutSeconds?: number; headless?: boolean } };
 
-type PoolObject = PoolUse & { service?: { baseURL?: string; apiKey?: string; projectId?: string } };
+type PoolObject = PoolUse & { service?: PoolService };
 
 type Uses = {
-  browserName?: string;
-  defaultBrowserType?: string;
-  connectOptions?: object;
+  browserName?: Engine;
+  defaultBrowserType?: Engine;
+  connectOptions?: { wsEndpoint: string };
   pool?: string | PoolObject;
   poolReplay?: string | { mode: string };
 };
@@ -41,7 +47,9 @@ export default class SuiteReporter implements Reporter {
     const projects = config.projects.map(({ name: project, timeout, use }): PlaywrightProject => {
       const { pool, poolReplay } = use as Uses;
       const options: PoolObject = typeof pool === 'string' ? { name: pool } : (pool ?? {});
-      const { service, size, browsers, name = nameInEnvironment() } = options;
+      const { service, size, browsers, name = readEnvironment().pool } = options;
+      const { browserName, defaultBrowserType = 'chromium' } = use as Uses;
+      const engine = browserName ?? defaultBrowserType;
       const tests = suite.suites.find((other) => other.project()?.name === project)?.allTests() ?? [];
       const environment = {
         PLAYWRIGHT_POOL_BASE_URL: service?.baseURL,
@@ -51,7 +59,8 @@ export default class SuiteReporter implements Reporter {
       return {
         name: project,
         timeout,
-        unpooled: whyUnpooled(use),
+        engine,
+        unpooled: whyUnpooled(engine, use),
         tests: tests.length,
         importing: tests.filter(importsPool).length,
         pool: { name, size, browsers },
@@ -70,10 +79,20 @@ export default class SuiteReporter implements Reporter {
   }
 }
 
-function whyUnpooled({ browserName, defaultBrowserType, connectOptions }: Uses): string | undefined {
-  const browser = browserName ?? defaultBrowserType ?? 'chromium';
-  if (browser !== 'chromium') return `in ${browser}`;
-  return connectOptions && 'over connectOptions';
+type BrowserType = Parameters<typeof whyNotPooled>[2]['type'];
+
+function whyUnpooled(engine: Engine, { connectOptions, pool }: Uses): string | undefined {
+  const environment = readEnvironment();
+  const { connectEndpoint: wsEndpoint } = environment;
+  const settings = settingsOf({ pool, poolProfile: undefined }, environment);
+  const own = wsEndpoint === undefined ? connectOptions : { wsEndpoint };
+  // The suite's Playwright, which runs this process: another copy of it could not be loaded.
+  const types = createRequire(process.argv[1]!)('@playwright/test') as Record<Engine, BrowserType>;
+  return whyNotPooled(engine, foreignConnectOptions(own, settings, environment), {
+    type: types[engine],
+    service: settings.service,
+    environment,
+  });
 }
 
 /**
@@ -83,10 +102,6 @@ function whyUnpooled({ browserName, defaultBrowserType, connectOptions }: Uses):
 function importsPool(test: TestCase): boolean {
   const type = (test as TestCase & { _testType?: { fixtures?: { fixtures?: object }[] } })._testType;
   return type?.fixtures?.some(({ fixtures = {} }) => '_testLease' in fixtures) ?? true;
-}
-
-function nameInEnvironment(): string | undefined {
-  return process.env['PLAYWRIGHT_POOL_NAME']?.trim() || undefined;
 }
 
 function modeOf(option: string | { mode: string } | undefined): string {

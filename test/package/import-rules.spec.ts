@@ -46,8 +46,10 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
   },
   'src/cli/a.ts': {
     may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/ci-run.ts ../client/run-summary.ts ../service/service.ts ../service/process/b.ts
-      ../archive/index.ts ../tunnel/b.ts commander yazl node:path ./b.ts`),
-    mayNot: words(`../../fixtures/index.ts ../reaper/ledger.ts ../service/sessions/b.ts ../client/request.ts
+      ../archive/index.ts ../tunnel/b.ts ../../fixtures/options.ts ../../fixtures/lease/browser/playwright-browser.ts
+      commander yazl node:path ./b.ts`),
+    mayNot:
+      words(`../../fixtures/index.ts ../../fixtures/lease/lease.ts ../reaper/ledger.ts ../service/sessions/b.ts ../client/request.ts
       @playwright/test`),
   },
   'fixtures/a.ts': {

@@ -190,13 +190,20 @@ test("doctor checks the config's service, and prints no API key @long", async ({
 
 test("doctor compares workers with a pool's real size, and time zones @long", async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'own', size: 1 });
-  const cwd = await suite(`workers: 3, use: { pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } } }`);
+  await service.call('POST', '/browser_pools', { name: 'own', size: 2, engine: 'firefox' });
+  const pool = `pool: { name: 'own', size: 3, browsers: { timeoutSeconds: 10 } }`;
+  const projects = `{ name: 'Chrome' }, { name: 'Firefox', use: { browserName: 'firefox' } },
+    { name: 'Safari', use: { browserName: 'webkit', pool: 'own' } }`;
+  const cwd = await suite(`workers: 3, use: { ${pool} }, projects: [${projects}]`);
   const local = Intl.DateTimeFormat().resolvedOptions().timeZone;
   const zone = local === 'Asia/Tokyo' ? 'Europe/Rome' : 'Asia/Tokyo';
   const { stdout } = await cli('doctor', { cwd, env: { TZ: zone } });
   expect(stdout).toContain(`warning time zone: browsers have the time zone ${local}, and this machine has ${zone}`);
   expect(stdout).toContain('warning pool: own has 1 browser for 3 workers');
-  expect(stdout).toContain('warning timeouts: a browser may be idle for 10 s, and a test may take 30 s');
+  expect(stdout).toContain('warning pool: own with firefox has 2 browsers for 3 workers');
+  expect(stdout).toContain('FAILURE pool: the service has no pool own with webkit');
+  expect(stdout).toContain('browserPools.create name=own size:=3 engine=webkit');
+  expect(stdout).toContain('warning timeouts: Chrome: a browser may be idle for 10 s, and a test may take 30 s');
 });
 
 test('doctor starts the embedded service and a browser to check them', async ({ cli }) => {
@@ -239,11 +246,15 @@ test('doctor warns if Chromium has another build than Playwright expects @long',
 });
 
 test('doctor checks the service of --data-dir, and names a missing Chromium @long', async ({ cli }) => {
-  const cwd = await suite(`use: { pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } } }`);
+  const service = `pool: { service: { baseURL: 'http://127.0.0.1:1', apiKey: 'key' } }`;
+  const projects = `{ name: 'here', use: { ${service} } }, { name: 'Safari', use: { browserName: 'webkit' } }`;
+  const cwd = await suite(`projects: [${projects}]`);
   const args = ['doctor', '--data-dir', outputPath('data')];
-  const { code, stdout } = await cli(args, { cwd, env: { PLAYWRIGHT_POOL_CHROMIUM: outputPath('none') } });
+  const env = { PLAYWRIGHT_POOL_CHROMIUM: outputPath('none'), PLAYWRIGHT_BROWSERS_PATH: outputPath('none') };
+  const { code, stdout } = await cli(args, { cwd, env: { ...unnamed, ...env } });
   expect(code).toBe(1);
   expect(stdout).toContain('ok      service: the embedded service starts and answers\nFAILURE Chromium: ');
+  expect(stdout).toContain('Safari: 2 tests, because this machine has no webkit for this version of Playwright');
   expect(stdout).toContain(`free at ${outputPath()}`);
 });
 

@@ -165,12 +165,14 @@ for (const [title, ownTest, leased, level] of [
     const { stdout } = await cli('doctor --json', { cwd, env: { ...env, PLAYWRIGHT_BROWSERS_PATH: '/none' } });
     const found = JSON.parse(stdout) as Found[];
     expect(found.filter(({ check }) => check === 'video')).toEqual([]);
-    const without = `Chrome: ${4 - leased} tests without an import of playwright-pool`;
-    const others = 'Firefox: 4 tests in firefox, Safari: 4 tests in webkit, far: 4 tests over connectOptions';
+    const without = ['Chrome', 'Firefox', 'Safari'].map(
+      (name) => `${name}: ${4 - leased} tests without an import of playwright-pool`,
+    );
+    const far = 'far: 4 tests, because connectOptions is set, so Playwright connects to that browser itself';
     expect(found.find(({ check }) => check === 'suite')).toEqual({
       check: 'suite',
       level,
-      message: `16 tests on 2 workers, ${leased || 'none'} of them in leased browsers (${without}, ${others})`,
+      message: `16 tests on 2 workers, ${leased * 3 || 'none'} of them in leased browsers (${[...without, far].join('; ')})`,
       ...(leased === 0 && { fix: expect.stringContaining('npx playwright-pool init') }),
     });
   });
