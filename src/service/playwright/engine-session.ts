@@ -110,7 +110,8 @@ export class EngineSession extends ShownSession {
   override changeHands(options = { wipe: false }): void {
     super.changeHands(options);
     if (!options.wipe) return;
-    this.#emptied = this.#clipboard.empty();
+    // A page may have filled it, too.
+    this.#emptied = this.#clipboard.write('');
     this.#emptied.catch(() => {});
   }
 

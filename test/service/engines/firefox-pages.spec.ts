@@ -93,7 +93,7 @@ test('mouse, keyboard and screenshots act on the page in view', async ({ service
 
 test('the clipboard is that of the pages, and empty for the next lease', async ({ call, lease, session }) => {
   await createPool(call);
-  for (const isFirst of [true, false]) {
+  for (const filledBy of ['service', 'page', 'nothing'] as const) {
     const browser = await lease('pool=ci&release=reuse');
     const { session_id } = await session();
     const clipboard = (action: string, body?: object) =>
@@ -102,15 +102,19 @@ test('the clipboard is that of the pages, and empty for the next lease', async (
     await page.setContent('<textarea></textarea>');
     await page.locator('textarea').press('Control+V');
     expect(await page.locator('textarea').inputValue()).toBe('');
-    if (isFirst) {
+    const copy = async () => {
+      await page.locator('textarea').fill('of the page');
+      await page.locator('textarea').press('Control+A');
+      await page.locator('textarea').press('Control+C');
+    };
+    if (filledBy === 'page') await copy();
+    if (filledBy === 'service') {
       const text = 'wörter "quoted"\n\\ €';
       expect((await clipboard('write', { text })).status).toBe(200);
       expect((await clipboard('read')).body).toEqual({ text });
       await page.locator('textarea').press('Control+V');
       await expect(page.locator('textarea')).toHaveValue(text);
-      await page.locator('textarea').fill('of the page');
-      await page.locator('textarea').press('Control+A');
-      await page.locator('textarea').press('Control+C');
+      await copy();
       expect((await clipboard('read')).body).toEqual({ text: 'of the page' });
       expect(browser.contexts()).toHaveLength(1);
     }

@@ -20,7 +20,6 @@ export class EngineClipboard implements TextClipboard {
   readonly #endpoint: () => string;
   readonly #ended: AbortSignal;
   readonly #inTurn = pLimit(1);
-  #isUsed = false;
 
   /** `endpoint` returns the current address for clients of Playwright's protocol. */
   constructor(endpoint: () => string, ended: AbortSignal) {
@@ -36,18 +35,10 @@ export class EngineClipboard implements TextClipboard {
   }
 
   async write(text: string, signal?: AbortSignal): Promise<void> {
-    this.#isUsed ||= text !== '';
     await this.#with(signal, async ({ press, run }) => {
       await run(`text = ${JSON.stringify(text)}`);
       await press('ControlOrMeta+C');
     });
-  }
-
-  /** Empties it if `write` filled it. */
-  async empty(): Promise<void> {
-    if (!this.#isUsed) return;
-    await this.write('');
-    this.#isUsed = false;
   }
 
   async #with<T>(aborted: AbortSignal | undefined, act: (page: ClipboardPage) => Promise<T>): Promise<T> {
