@@ -12,7 +12,7 @@ type BrowserType = {
   }): Promise<{
     once(event: 'close', listener: () => void): void;
     wsEndpoint(): string;
-    process(): { pid?: number };
+    process(): { pid?: number; once(event: 'exit', listener: () => void): void };
     kill(): Promise<void>;
   }>;
   connect(endpoint: string): Promise<{ newContext(): Promise<unknown>; close(): Promise<void> }>;
@@ -45,6 +45,8 @@ export async function launchEngine(
     });
   }
   server.once('close', () => process.exit(0));
+  // At once, so that clients know it before they use the browser again: Playwright waits for the end of its children, too.
+  server.process().once('exit', () => process.exit(0));
   return { endpoint, pid: server.process().pid! };
 }
 
