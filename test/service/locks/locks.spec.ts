@@ -22,49 +22,19 @@ const test = base.extend<{
   },
 });
 
-/** Steps of several clients. `+a A B`: client a asks for the locks A and B. `-a`: it leaves. Then the holders. */
-for (const { title, steps } of [
-  {
-    title: 'in the order of asking',
-    steps: [
-      ['+a A', 'a'],
-      ['+b A', 'a'],
-      ['+c A', 'a'],
-      ['-a', 'b'],
-      ['-b', 'c'],
-    ],
-  },
-  {
-    title: 'other names do not wait',
-    steps: [
-      ['+a A', 'a'],
-      ['+b B', 'a b'],
-    ],
-  },
-  {
-    title: 'all names at once',
-    steps: [
-      ['+a A', 'a'],
-      ['+b A B', 'a'],
-      ['-a', 'b'],
-    ],
-  },
-  { title: 'those who need one name do not overtake', steps: [['+a A', 'a'], ['+b A B', 'a'], ['+c B', 'a'], ['-a', 'b'], ['-b', 'c']] }, // prettier-ignore
-  { title: 'no deadlock in opposite orders', steps: [['+a A', 'a'], ['+b B A', 'a'], ['+c A B', 'a'], ['-a', 'b'], ['-b', 'c']] }, // prettier-ignore
-  {
-    title: 'one who leaves the queue',
-    steps: [
-      ['+a A', 'a'],
-      ['+b A B', 'a'],
-      ['+c B', 'a'],
-      ['-b', 'a c'],
-    ],
-  },
-  { title: 'the same name twice', steps: [['+a A A', 'a']] },
-] as { title: string; steps: [string, string][] }[])
+/** Steps of several clients. `+a A B`: client a asks for the locks A and B. `-a`: it leaves. After `=`, the holders. */
+for (const [title, steps] of Object.entries({
+  'in the order of asking': '+a A = a; +b A = a; +c A = a; -a = b; -b = c',
+  'other names do not wait': '+a A = a; +b B = a b',
+  'all names at once': '+a A = a; +b A B = a; -a = b',
+  'those who need one name do not overtake': '+a A = a; +b A B = a; +c B = a; -a = b; -b = c',
+  'no deadlock in opposite orders': '+a A = a; +b B A = a; +c A B = a; -a = b; -b = c',
+  'one who leaves the queue': '+a A = a; +b A B = a; +c B = a; -b = a c',
+  'the same name twice': '+a A A = a',
+}))
   test(`gives locks fairly: ${title}`, async ({ ask }) => {
     const clients = new Map<string, LockClient>();
-    for (const [step, holders] of steps) {
+    for (const [step, holders] of steps.split('; ').map((each) => each.split(' = ') as [string, string])) {
       const [sign, name] = [step[0], step[1]!];
       const names = step.slice(3).split(' ');
       if (sign === '+') clients.set(name, await ask(names.map((each) => `name=${each}`).join('&')));
