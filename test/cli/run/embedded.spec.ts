@@ -56,7 +56,7 @@ test('run and url join a service of the data directory, and leave it running', a
   expect(readServiceRecord(dataDirectory)?.pid).toBe(serve.child.pid);
 });
 
-test("run's variables don't keep fixtures of playwright-pool from their pool", async ({ run }) => {
+test("run's variables don't keep fixtures of playwright-pool from their pool @long", async ({ run }) => {
   const { stats, output } = await run({ files: { 'a.spec.ts': poolTest }, enter });
   expect(stats, output).toMatchObject({ passed: 1, failed: 0 });
   expect(output).toContain('leases: 1 acquired, 1 released, 0 leaked');

@@ -21,7 +21,7 @@ test('a suite of Playwright alone runs on a pool by run, and leaves no lease', a
   await call('POST', '/browser_pools', { name: 'ci', size: 2 });
   const { exitCode, stats, output } = await run({
     files: { 'a.spec.ts': suite },
-    config: `fullyParallel: true, workers: 2, reporter: [['line'], ['json']], use: { trace: 'on' },`,
+    config: `reporter: [['line'], ['json']], use: { trace: 'on' },`,
     enter: [process.execPath, main, 'run', '--pool', 'ci', '--'],
     env: envOf(service),
   });

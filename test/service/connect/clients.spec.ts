@@ -93,7 +93,7 @@ test('clients take turns with the test runs of the fixtures', async () => {
   expect(served).toEqual(['fixtures', 'client', 'fixtures', 'client', 'fixtures', 'fixtures']);
 });
 
-test('clients lease browsers of machines through a control plane', async () => {
+test('clients lease browsers of machines through a control plane @long', async () => {
   await using service = await startControlPlane(1, { apiKey });
   const counts = await poolOf(service, 1);
   for (const connect of [

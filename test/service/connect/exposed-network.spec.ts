@@ -23,7 +23,7 @@ type Message = { id?: number; method?: string; params: { type: string; guid: str
 
 type Address = { url: string; apiKey: string };
 
-test("a suite without this package reaches this machine's localhost if it exposes that, else not", async ({
+test("a suite without this package reaches this machine's localhost if it exposes that @long", async ({
   run,
 }, testInfo) => {
   await using app = await TunneledApp.start();
@@ -41,7 +41,12 @@ test("a suite without this package reaches this machine's localhost if it expose
     },
   });
   expect(stats, output).toEqual({ passed: 3, failed: 0, flaky: 0, skipped: 0 });
+});
 
+test("a client that exposes no host doesn't reach this machine's localhost", async ({}, testInfo) => {
+  await using app = await TunneledApp.start();
+  await using service = await startFar(testInfo.outputPath('hidden'));
+  await createPool(service);
   const browser = await connect(service, '');
   const page = await browser.newPage();
   const answer = await page.goto('http://localhost:64999/').catch((error: Error) => error.message);

@@ -24,7 +24,8 @@ const test = base.extend<{ service: Service }>({
 
 for (const place of ['a service', 'a control plane']) {
   for (const path of ['/playwright', '/cdp'] as const) {
-    test(`${place} starts the browser with the arguments of a client of ${path}, and the next client gets none`, async ({
+    const tag = place === 'a control plane' && path === '/playwright' ? ' @long' : '';
+    test(`${place} starts the browser with the arguments of a client of ${path}, and the next client gets none${tag}`, async ({
       service: here,
     }) => {
       await using plane = place === 'a service' ? undefined : await startControlPlane(1, { apiKey });
@@ -128,13 +129,17 @@ test('a client chooses a channel, a window size and a proxy', async ({ service }
 
 test('a suite without this package runs with its launchOptions', async ({ run, service }) => {
   const { pool, urlOf } = await poolOf(service, 1);
-  const suite = async (launchOptions: string) =>
-    await run({
-      files: {
-        'playwright.config.ts': `
-        import { defineConfig } from '@playwright/test';
-        export default defineConfig({ outputDir: 'test-results', respectGitIgnore: false, workers: 1, reporter: [['line'], ['json']], use: { launchOptions: ${launchOptions} } });`,
-        'a.spec.ts': `
+  const given = {
+    slowMo: 300,
+    args: ['--js-flags=--expose-gc'],
+    executablePath: '/nowhere',
+    env: { A: 'ä' },
+    timeout: 1,
+  };
+  const projects = [given, { args: ['--user-data-dir=/tmp'] }].map((launchOptions) => ({ use: { launchOptions } }));
+  const { results, output } = await run({
+    files: {
+      'a.spec.ts': `
         import { expect, test } from '@playwright/test';
         test('sees the options', async ({ page }) => {
           expect(await page.evaluate(() => navigator.language)).toBe('en-US');
@@ -144,15 +149,13 @@ test('a suite without this package runs with its launchOptions', async ({ run, s
           expect(Date.now() - started).toBeGreaterThan(290);
           expect(Date.now() - started).toBeLessThan(590);
         });`,
-      },
-      env: { PW_TEST_CONNECT_WS_ENDPOINT: urlOf('/playwright') },
-    });
-  const { stats, output } = await suite(
-    `{ slowMo: 300, args: ['--js-flags=--expose-gc'], executablePath: '/nowhere', env: { A: 'ä' }, timeout: 1 }`,
-  );
-  expect(stats, output).toEqual({ passed: 1, failed: 0, flaky: 0, skipped: 0 });
-  const refused = await suite(`{ args: ['--user-data-dir=/tmp'] }`);
-  expect(refused.output).toMatch(/--user-data-dir=\/tmp\W+ is not allowed/);
+    },
+    config: `reporter: [['line'], ['json']], projects: ${JSON.stringify(projects)},`,
+    env: { PW_TEST_CONNECT_WS_ENDPOINT: urlOf('/playwright') },
+  });
+  const [seen, refused] = results['sees the options']!;
+  expect(seen!.status, output).toBe('passed');
+  expect(refused!.error!.message).toMatch(/--user-data-dir=\/tmp\W+ is not allowed/);
   await pool.delete();
 });
 

@@ -34,7 +34,7 @@ async function expectProfiles(call: Call, urlOf: (query: string) => string): Pro
 }
 
 for (const path of ['/cdp', '/playwright'])
-  test(`profile=NAME starts the leased browser of ${path} with the profile, and save_changes saves it at the end`, async ({
+  test(`profile=NAME starts the leased browser of ${path} with the profile, and save_changes saves it at the end${path === '/cdp' ? '' : ' @long'}`, async ({
     call,
     urlOf,
     createPool,

@@ -57,7 +57,7 @@ for (const fault of ['ends', 'is cut off @long']) {
 }
 
 for (const release of ['recycle', 'reuse']) {
-  test(`a restarted control plane ends the leases of its former clients, with release=${release}`, async ({}, testInfo) => {
+  test(`a restarted control plane ends the leases of its former clients, with release=${release}${release === 'reuse' ? ' @long' : ''}`, async ({}, testInfo) => {
     await using machine = await startService({ apiKey });
     const logged: string[] = [];
     const log = (event: string) => void logged.push(event);

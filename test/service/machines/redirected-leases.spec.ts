@@ -21,7 +21,7 @@ for (const { path, connect } of [
   { path: '/playwright', connect: (url: string, options = {}) => chromium.connect(url, options) },
   { path: '/cdp', connect: (url: string, options = {}) => chromium.connectOverCDP(url, options) },
 ]) {
-  test(`a client of ${path} that a control plane redirects keeps its browser when the control plane restarts`, async ({}, testInfo) => {
+  test(`a client of ${path} that a control plane redirects keeps its browser when the control plane restarts${path === '/cdp' ? ' @long' : ''}`, async ({}, testInfo) => {
     await using app = await TunneledApp.start();
     await using machine = await startService({ apiKey: machinesKey });
     const options = optionsOf(machine, testInfo.outputPath('control'));
