@@ -110,7 +110,8 @@ test('a command and its processes end if run is killed', async ({ env, service }
   test.skip(process.platform === 'win32', 'Windows tells nobody that a process was killed');
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   await mkdir(outputPath(), { recursive: true });
-  const script = `sleep 600 & trap '' TERM; echo $$ $!; while :; do sleep 1; done`;
+  // It prints a second later: by then, run has told its guard which process to end.
+  const script = `sleep 600 & trap '' TERM; while :; do sleep 1; echo $$ $!; done`;
   await using run = new CliProcess(['run', '--', 'sh', '-c', script], { cwd: outputPath(), env });
   const pids = (await run.firstLine()).split(' ').map(Number);
   run.child.kill('SIGKILL');
