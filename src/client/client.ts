@@ -1,5 +1,4 @@
 import { createRequire } from 'node:module';
-import { Pool } from 'undici';
 import { type Contract, contract } from '../contract/contract.ts';
 import {
   type Answer,
@@ -19,6 +18,7 @@ import { type AuditLogDownload, auditLogDownload } from './audit-download.ts';
 import { perform } from './call.ts';
 import { eventStream, type OpenEvents } from './event-stream.ts';
 import { follow, followNumbered } from './follow.ts';
+import { Pool } from './http-library.ts';
 import type { UploadFile } from './multipart.ts';
 import { type ItemList, itemList, type TokenItemList, tokenItemList } from './paginate.ts';
 import {

@@ -1,4 +1,4 @@
-import { errors as undiciErrors } from 'undici';
+import { errors as undiciErrors } from './http-library.ts';
 import { CallTimeoutError, ConnectionError } from './errors.ts';
 import { isOfClosedClient, neverConnected } from './failure-policy.ts';
 import type { Deadline } from './deadline.ts';
