@@ -54,6 +54,19 @@ export function messageForHost(data: Buffer, proxyUrl?: string): Buffer | undefi
   return data;
 }
 
+/** The JSON of the id of a message that starts recording a trace; `undefined` for other messages. */
+export function startOfTrace(data: Buffer): string | undefined {
+  const beginning = data.subarray(0, longestBeginning);
+  if (!beginning.includes('"method":"tracingStartChunk"')) return undefined;
+  return /^\{"id":("[\w@-]+"|\d+),/.exec(beginning.toString('latin1'))?.[1];
+}
+
+/** Whether a message of the host answers the one with this id, in JSON. An answer begins with the id. */
+export function isAnswerTo(id: string, data: Buffer): boolean {
+  const start = `{"id":${id},`;
+  return data.toString('latin1', 0, start.length) === start;
+}
+
 /**
  * Removes the paths at which the client wants a HAR file. They are paths on the client's machine, and the host would write
  * there on its own. Without them, it sends the client an archive.

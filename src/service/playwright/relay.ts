@@ -3,7 +3,7 @@ import { WebSocket } from '../http/websockets.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
 import type { ClientConnection } from './pages/client-connection.ts';
-import { messageForHost, playwrightHost } from './host-messages.ts';
+import { isAnswerTo, messageForHost, playwrightHost, startOfTrace } from './host-messages.ts';
 
 const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for one side, the service reads nothing from the other one. */
@@ -28,10 +28,16 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
 /** The network of a client that exposes hosts to its pages: the carrier, and the proxy that leads there. */
 export type ExposedNetwork = { tunnel: SocksTunnel; proxyUrl: string };
 
+/** `counted`: its bytes among those that wait. */
+type ClientMessage = { data: Buffer; isBinary: boolean; counted: number };
+
 /**
  * Passes messages between a client and its host. When one of them closes, closes the other one. `waiting` counts the bytes
  * that wait for them. `arrived` gives the number of those that have arrived since its last call. Messages of a tunnel, if the
  * client has one, don't go to the host. `pages` follows the client's pages.
+ *
+ * After the start of a trace, further messages of the client wait for the host's answer: fixtures don't wait for it, and the
+ * host would carry out the next action without recording it.
  */
 export function relay(
   client: WebSocket,
@@ -49,8 +55,12 @@ export function relay(
   },
 ): void {
   const tunnel = network?.tunnel;
+  /** The id of a trace's start without an answer, and the messages that wait for it. */
+  let starting: string | undefined;
+  const held: ClientMessage[] = [];
   const readClient = () => {
-    if (client.isPaused && host.bufferedAmount < highWaterMark && !tunnel?.isFull) client.resume();
+    if (client.isPaused && starting === undefined && host.bufferedAmount < highWaterMark && !tunnel?.isFull)
+      client.resume();
   };
   const send = (data: Buffer, binary: boolean, sent?: (error?: Error | null) => void) => {
     if (client.readyState !== WebSocket.OPEN) return sent?.(new Error('the client has left'));
@@ -75,23 +85,33 @@ export function relay(
         drained: readClient,
       }),
     );
+  const pass = (message: ClientMessage) => {
+    if (starting !== undefined) return void held.push(message);
+    const { data, isBinary, counted } = message;
+    pages?.see(data);
+    const forHost = messageForHost(data, network?.proxyUrl);
+    if (!forHost) return close(client, 1007, 'the message is nested too deeply');
+    starting = startOfTrace(data);
+    host.send(forHost, { binary: isBinary }, () => {
+      waiting.release(counted);
+      readClient();
+    });
+    if (starting !== undefined || host.bufferedAmount >= highWaterMark) client.pause();
+  };
   client.on('message', (data: Buffer, isBinary) => {
     if (tunnel?.takes(data)) {
       waiting.release(arrived());
       if (tunnel.isFull) client.pause();
       return;
     }
-    pages?.see(data);
-    const message = messageForHost(data, network?.proxyUrl);
-    if (!message) return close(client, 1007, 'the message is nested too deeply');
-    const counted = arrived();
-    host.send(message, { binary: isBinary }, () => {
-      waiting.release(counted);
-      readClient();
-    });
-    if (host.bufferedAmount >= highWaterMark) client.pause();
+    pass({ data, isBinary, counted: arrived() });
   });
   host.on('message', (data: Buffer, isBinary) => {
+    if (starting !== undefined && isAnswerTo(starting, data)) {
+      starting = undefined;
+      for (const message of held.splice(0)) pass(message);
+      readClient();
+    }
     if (pages?.takes(data)) return;
     send(data, isBinary);
     if (client.bufferedAmount >= highWaterMark) host.pause();
