@@ -1,12 +1,16 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import type { Curve } from './curve.ts';
+import { curl, makeFile } from './files.ts';
 import { ServerProcess } from './server-process.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
 import { withSuites } from './suites.ts';
 
 export const runs = 2;
+export const needs = ['curl'];
 
 /** The ways from the fixtures to a browser: values of their option `transport`. */
 const transports = ['cdp', 'playwright'];
@@ -28,6 +32,9 @@ const names: Record<Action, string> = {
 };
 const actions = Object.keys(names) as Action[];
 const actionRuns = 5;
+/** The size of a large file, in MB. */
+const fileSize = 200;
+const fileRuns = 3;
 
 /** Over CDP, Playwright waits for 2 to 11 answers during these, so they have no bar. */
 const manyAnswers: ReadonlySet<Action> = new Set(['click', 'fill', 'page'] as const);
@@ -55,6 +62,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       comparisons.push({ measure: `${names[action]} over ${transport} at ${far} ms`, unit: 'ms', ours: times[action] });
     }
   }
+  comparisons.push(...(await timeFiles(isShort ? 1 : fileRuns)));
   return comparisons;
 }
 
@@ -111,18 +119,58 @@ async function timeTodo(place: Place, files?: string): Promise<number> {
 
 /** Each action's times in milliseconds. */
 async function timeActions(place: Place, runs: number): Promise<Record<Action, number[]>> {
+  const { of } = await timeSpec('far.spec', place, { BENCH_RUNS: String(runs) });
+  return { lease: of('lease'), click: of('click'), fill: of('fill'), page: of('page') };
+}
+
+/** Compares the transfer of a large file between a test and its session with curl, over the same distance. */
+async function timeFiles(runs: number): Promise<Comparison[]> {
+  const directory = await mkdtemp(path.join(tmpdir(), 'playwright-pool-bench-'));
+  const file = path.join(directory, 'file');
+  try {
+    await makeFile(file, fileSize);
+    await using bare = await ServerProcess.start('file-server.js', path.join(directory, 'bare'));
+    await using link = await ServerProcess.start('delaying-proxy.js', bare.url, String(far / 2));
+    const [pushes, pulls]: [Comparison, Comparison] = [ofFile('push'), ofFile('pull')];
+    for (let run = 0; run < runs; run++) {
+      const times = await timeSpec('far-files', { transport: 'playwright', roundTrip: far }, { BENCH_FILE: file });
+      pushes.ours.push(...times.of('push'));
+      pulls.ours.push(...times.of('pull'));
+      pushes.other!.push(await timeOf(() => curl('--upload-file', file, link.url)));
+      pulls.other!.push(await timeOf(() => curl('--output', path.join(directory, 'copy'), link.url)));
+    }
+    return [pushes, pulls];
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+}
+
+function ofFile(name: string): Comparison {
+  return {
+    measure: `remote.files.${name} of ${fileSize} MB at ${far} ms, against curl`,
+    unit: 'ms',
+    ours: [],
+    other: [],
+  };
+}
+
+async function timeOf(act: () => Promise<unknown>): Promise<number> {
+  const started = performance.now();
+  await act();
+  return performance.now() - started;
+}
+
+/** Runs a spec file with a worker. `of` returns the times that it has measured under a name, in milliseconds. */
+async function timeSpec(spec: string, place: Place, variables: Record<string, string>) {
   return await atDistance(place, (environment) =>
-    withSuites({ ...environment, BENCH_RUNS: String(runs) }, async (suite) => {
-      const far = suite('far.spec', 'ours', 1);
-      const file = far.environment!['BENCH_TIMES']!;
+    withSuites({ ...environment, ...variables }, async (suite) => {
+      const measured = suite(spec, 'ours', 1);
+      const file = measured.environment!['BENCH_TIMES']!;
       await writeFile(file, '');
-      await timeSuite(far);
-      const lines = (await readFile(file, 'utf8'))
-        .trimEnd()
-        .split('\n')
-        .map((line) => line.split(' '));
-      const timesOf = (action: Action) => lines.flatMap(([name, time]) => (name === action ? [Number(time)] : []));
-      return { lease: timesOf('lease'), click: timesOf('click'), fill: timesOf('fill'), page: timesOf('page') };
+      await timeSuite(measured);
+      const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
+      const times = lines.map((line) => line.split(' '));
+      return { of: (name: string) => times.flatMap(([of, time]) => (of === name ? [Number(time)] : [])) };
     }),
   );
 }

@@ -59,11 +59,13 @@ export async function run(runs: number): Promise<Comparison[]> {
   }
 }
 
-async function curl(...args: string[]): Promise<void> {
+/** Runs curl with the key of the measured services. */
+export async function curl(...args: string[]): Promise<void> {
   await execute('curl', ['--silent', '--fail', '--header', `Authorization: Bearer ${apiKey}`, ...args]);
 }
 
-async function makeFile(file: string, megabytes: number): Promise<void> {
+/** Makes a file that nothing can compress. */
+export async function makeFile(file: string, megabytes: number): Promise<void> {
   await using handle = await open(file, 'w');
   const block = randomBytes(1e6);
   for (let written = 0; written < megabytes; written++) await handle.write(block);

@@ -17,6 +17,8 @@ const project = path.join(root, 'test-results-bench', 'project');
 
 const measures = {
   short: 'a suite of 200 short tests on 2 workers, against stock Playwright',
+  pair: 'a suite of 2 short tests on 2 workers, against stock Playwright',
+  real: 'a suite of 60 tests of 0.5 to 2 s on 2 workers, against stock Playwright',
   unused: 'a test that uses none of our fixtures, over one of stock Playwright',
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
@@ -31,6 +33,11 @@ export async function run(runs: number): Promise<Comparison[]> {
       ours: () => timeSuite(suite('short', 'ours', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
+    const pair = await timePairs(suite, runs, 'ours');
+    const real = await interleavedWithoutWarmUp(Math.min(runs, 3), {
+      ours: () => timeSuite(suite('real', 'ours', 2)),
+      other: () => timeSuite(suite('real', 'stock', 2)),
+    });
     const unused = await interleavedWithoutWarmUp(Math.min(runs, 2), {
       ours: () => timeSuite(suite('unused', 'ours', 1)),
       other: () => timeSuite(suite('unused', 'stock', 1)),
@@ -41,6 +48,8 @@ export async function run(runs: number): Promise<Comparison[]> {
     });
     return [
       { measure: measures.short, unit: 'ms', ...short },
+      { measure: measures.pair, unit: 'ms', ...pair },
+      { measure: measures.real, unit: 'ms', ...real },
       {
         measure: measures.unused,
         unit: 'ms',
@@ -62,12 +71,14 @@ export async function limits(): Promise<Comparison[]> {
       ours: () => timeSuite(suite('short', 'baseline', 2)),
       other: () => timeSuite(suite('short', 'stock', 2)),
     });
+    const pair = await timePairs(suite, runs, 'baseline');
     const restarted = await interleavedWithoutWarmUp(2, {
       ours: () => timeRestarts(suite('restart', 'baseline', 1)),
       other: () => timeRestarts(suite('restart', 'stock', 1)),
     });
     return [
       { measure: measures.short, unit: 'ms', ...short },
+      { measure: measures.pair, unit: 'ms', ...pair },
       { measure: measures.restart, unit: 'ms', ...restarted },
     ];
   });
@@ -112,6 +123,19 @@ async function installProject(): Promise<void> {
   await cp(path.join(root, 'package.json'), path.join(installed, 'package.json'));
   await cp(path.join(root, 'bench', 'suites'), path.join(project, 'suites'), { recursive: true });
   await writeFile(path.join(project, 'package.json'), JSON.stringify({ type: 'module' }));
+}
+
+/** The times of a suite with a test for each worker. */
+async function timePairs(
+  suite: SuiteOf,
+  runs: number,
+  side: 'ours' | 'baseline',
+): Promise<{ ours: number[]; other: number[] }> {
+  const time = (side: 'ours' | 'stock' | 'baseline') => {
+    const { environment, ...pair } = suite('short', side, 2);
+    return timeSuite({ ...pair, environment: { ...environment, BENCH_TESTS: '2' } });
+  };
+  return await interleavedWithoutWarmUp(3 * runs, { ours: () => time(side), other: () => time('stock') });
 }
 
 /** The median time from a failed test to the first page of the next test in its new worker, in milliseconds. */

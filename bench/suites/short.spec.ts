@@ -7,7 +7,8 @@ const { test, expect } =
       ? await import('./baseline.ts')
       : await import('playwright-pool');
 
-for (let number = 1; number <= 200; number++) {
+// As many tests as BENCH_TESTS says.
+for (let number = 1; number <= Number(process.env['BENCH_TESTS'] ?? 200); number++) {
   test(`page ${number}`, async ({ page }) => {
     await page.goto(process.env['BENCH_URL']!);
     await expect(page.getByRole('heading')).toHaveText('Page');
