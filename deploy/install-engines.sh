@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs Playwright's builds of the engines in ENGINES, beside Debian's Chromium. With "check", only checks the names.
+# Installs Playwright's ffmpeg, which records videos, and its builds of the engines in ENGINES, beside Debian's Chromium. With
+# "check", only checks the names.
 set -e
 others=
 for engine in ${ENGINES}; do
@@ -9,10 +10,10 @@ for engine in ${ENGINES}; do
     *) echo "ENGINES: there is no engine ${engine}: use chromium, firefox, webkit" >&2 && exit 1 ;;
   esac
 done
-if [ "$1" = check ] || [ -z "${others}" ]; then exit 0; fi
-# Each version of Playwright has builds of its own. Videos need its ffmpeg.
+if [ "$1" = check ]; then exit 0; fi
+# Each version of Playwright has builds of its own.
 for core in /opt/playwright-pool/node_modules/playwright-core /opt/playwright/*/node_modules/playwright-core; do
-  if [ -d "${core}" ]; then node "${core}/cli.js" install --with-deps ffmpeg ${others}; fi
+  if [ -d "${core}" ]; then node "${core}/cli.js" install ${others:+--with-deps} ffmpeg${others}; fi
 done
 apt-get clean
 rm -rf /var/lib/apt/lists/*

@@ -1,5 +1,6 @@
 import { ServiceError } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
+import type { BrowserSession } from '../contract/browsers.ts';
 import { engineText } from '../contract/engine-text.ts';
 import type { OfferedEngine } from '../contract/organization.ts';
 import { checkTransports } from './check-transports.ts';
@@ -62,6 +63,7 @@ async function checkBrowsers(
       ...transports,
       // The hosted service has no such URL.
       ...(session.playwright_ws_url === undefined ? projects.flatMap(checkReplay) : []),
+      ...(!isEmbedded && projects.some(({ video }) => video !== 'off') ? checkVideos(session) : []),
     ];
   } catch (error) {
     if (error instanceof ServiceError && error.status === 429) {
@@ -103,6 +105,20 @@ function checkReplay({ name, replay, pool }: PlaywrightProject): Finding[] {
   const message = `${name === '' ? '' : `${name}: `}replay is on, but the pool is headless`;
   const fix = 'the hosted service records headful browsers only: remove headless from the pool';
   return [{ check: 'replay', level: 'warning', message, fix }];
+}
+
+function checkVideos({
+  playwright_versions = [],
+  playwright_video_versions: recording = [],
+}: BrowserSession): Finding[] {
+  return playwright_versions
+    .filter((version) => !recording.includes(version))
+    .map((version) => ({
+      check: 'video',
+      level: 'warning',
+      message: `the service has no ffmpeg for Playwright ${version}, so tests with a video use CDP, which is slow at a distance`,
+      fix: `on the machine of the service: npx playwright@${version} install ffmpeg`,
+    }));
 }
 
 /**

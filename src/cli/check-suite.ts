@@ -213,9 +213,13 @@ function checkTimeouts({ name, timeout, pool }: PlaywrightProject): Finding[] {
   ];
 }
 
-async function checkVideo({ name, engine, video }: PlaywrightProject, { options, env }: Examined): Promise<Finding[]> {
-  // Videos of other engines are made on the service's machine.
-  const isElsewhere = engine !== 'chromium' && hostedURL(options, env) !== undefined;
+async function checkVideo(
+  { name, engine, video, pool }: PlaywrightProject,
+  { options, env }: Examined,
+): Promise<Finding[]> {
+  // Over Playwright's own protocol, the service's machine makes the videos.
+  const isElsewhere =
+    (engine !== 'chromium' || pool.transport === 'playwright') && hostedURL(options, env) !== undefined;
   if (video === 'off' || isElsewhere || (await hasFFmpeg(env))) return [];
   const message = `${named(name)}Playwright's own video is on, but its ffmpeg is not installed`;
   const fix = "npx playwright install ffmpeg, or use poolReplay: 'retain-on-failure', which needs no ffmpeg";

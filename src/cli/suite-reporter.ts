@@ -26,7 +26,12 @@ export type PlaywrightProject = {
   environment: NodeJS.ProcessEnv;
 };
 
-type PoolUse = { name?: string; size?: number; browsers?: { timeoutSeconds?: number; headless?: boolean } };
+type PoolUse = {
+  name?: string;
+  size?: number;
+  browsers?: { timeoutSeconds?: number; headless?: boolean };
+  transport?: string;
+};
 
 type PoolObject = PoolUse & { service?: PoolService };
 
@@ -47,7 +52,7 @@ export default class SuiteReporter implements Reporter {
     const projects = config.projects.map(({ name: project, timeout, use }): PlaywrightProject => {
       const { pool, poolReplay } = use as Uses;
       const options: PoolObject = typeof pool === 'string' ? { name: pool } : (pool ?? {});
-      const { service, size, browsers, name = readEnvironment().pool } = options;
+      const { service, size, browsers, transport, name = readEnvironment().pool } = options;
       const { browserName, defaultBrowserType = 'chromium' } = use as Uses;
       const engine = browserName ?? defaultBrowserType;
       const tests = suite.suites.find((other) => other.project()?.name === project)?.allTests() ?? [];
@@ -63,7 +68,7 @@ export default class SuiteReporter implements Reporter {
         unpooled: whyUnpooled(engine, use),
         tests: tests.length,
         importing: tests.filter(importsPool).length,
-        pool: { name, size, browsers },
+        pool: { name, size, browsers, transport },
         replay: modeOf(poolReplay),
         video: modeOf(use.video),
         environment,

@@ -77,6 +77,10 @@ export const browser = z.looseObject({
     .array(z.string())
     .optional()
     .describe('Versions of Playwright that `playwright_ws_url` takes; the minor version counts'),
+  playwright_video_versions: z
+    .array(z.string())
+    .optional()
+    .describe('Those of `playwright_versions` whose ffmpeg the machine has, so that they record videos'),
   webdriver_ws_url: z.string(),
   base_url: z
     .string()

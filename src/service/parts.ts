@@ -12,6 +12,7 @@ import { ExtensionStore } from './extensions/extensions.ts';
 import { Encoder } from './replays/encoder.ts';
 import { Metrics } from './metrics/metrics.ts';
 import { EngineLauncher } from './playwright/engine-launcher.ts';
+import { OfferedEngines } from './playwright/offered-engines.ts';
 import { PlaywrightHosts } from './playwright/hosts.ts';
 import { installedPlaywrights } from './playwright/installed-playwright.ts';
 import { PlaywrightEndpoint } from './playwright/playwright-endpoint.ts';
@@ -119,6 +120,8 @@ export async function openParts(options: PartOptions) {
     chromium: options.chromium,
     environment: process.env,
   };
+  const engines = { ...home, playwrights, firefox: options.firefox };
+  const offered = new OfferedEngines(engines);
   const launcher: Launcher<Session> =
     machines ??
     new EngineLauncher(
@@ -127,9 +130,10 @@ export async function openParts(options: PartOptions) {
         capture: (session, categories) => telemetries.capture(session, categories),
         emptyClipboard,
         playwrightVersions: playwrights.map(({ version }) => version),
+        videoVersions: () => offered.videoVersions(),
         downloadQuota: options.downloadQuota ?? 4 * 1024 ** 3,
       }),
-      { ...home, playwrights, firefox: options.firefox },
+      { ...engines, offered },
     );
   const sessions = new Sessions(launcher, limits, log);
   const readiness = new Readiness({ sessions, clock, probe: (signal) => launcher.probe(signal) });

@@ -122,7 +122,7 @@ test("the image contains the newest Playwright, and the manifests name the packa
     expect(await text(file), file).toContain(version);
 });
 
-test('the image refuses an unknown engine at once, and installs the others for each version of Playwright', async ({}, testInfo) => {
+test('the image refuses an unknown engine at once, and installs the others and the ffmpeg for each version of Playwright', async ({}, testInfo) => {
   const script = join(deploy, 'install-engines.sh');
   const check = (ENGINES: string) => execute('sh', [script, 'check'], { env: { ...process.env, ENGINES } });
   await check('chromium');
@@ -142,11 +142,16 @@ test('the image refuses an unknown engine at once, and installs the others for e
   for (const core of cores) await mkdir(core, { recursive: true });
   const moved = testInfo.outputPath('install-engines.sh');
   await writeFile(moved, (await text('install-engines.sh')).replaceAll('/opt/', `${place}/`));
-  const env = { ...process.env, ENGINES: 'chromium webkit', PATH: `${commands}:${process.env['PATH']}` };
-  await execute('sh', [moved], { env });
-  expect((await readFile(log, 'utf8')).split('\n').filter((line) => line.startsWith('node'))).toEqual(
-    cores.map((core) => `node ${core}/cli.js install --with-deps ffmpeg webkit`),
-  );
+  for (const [ENGINES, options] of [
+    ['chromium', 'ffmpeg'],
+    ['chromium webkit', '--with-deps ffmpeg webkit'],
+  ] as const) {
+    await writeFile(log, '');
+    await execute('sh', [moved], { env: { ...process.env, ENGINES, PATH: `${commands}:${process.env['PATH']}` } });
+    expect((await readFile(log, 'utf8')).split('\n').filter((line) => line.startsWith('node'))).toEqual(
+      cores.map((core) => `node ${core}/cli.js install ${options}`),
+    );
+  }
 });
 
 /** The manifests of each directory of `replicas`. */

@@ -122,7 +122,7 @@ export class Isolation {
     const hash = createHash('sha256').update(root).digest('hex').slice(0, 16);
     const linked = path.join(this.#directory, `program-${hash}`);
     await linkTree(root, linked);
-    return path.join(linked, path.relative(root, file));
+    return path.join(linked, path.relative(path.dirname(root), file));
   }
 
   async #chromium(executable: string, environment: Environment): Promise<string> {

@@ -100,10 +100,11 @@ export async function changeProxyOn(
   }
 }
 
-/** Returns the URLs of a session from a machine's answer, without the other fields. */
+/** Returns the `Links` in a machine's answer, without the other fields. */
 export function linksOf({
   cdp_ws_url,
   playwright_ws_url,
+  playwright_video_versions,
   base_url,
   tunnel_ws_url,
   browser_live_view_url,
@@ -112,6 +113,7 @@ export function linksOf({
   return {
     cdp_ws_url,
     ...(playwright_ws_url !== undefined && { playwright_ws_url }),
+    ...(playwright_video_versions && { playwright_video_versions }),
     ...(base_url !== undefined && { base_url }),
     ...(tunnel_ws_url !== undefined && { tunnel_ws_url }),
     ...(browser_live_view_url !== undefined && { browser_live_view_url }),

@@ -24,6 +24,7 @@ export type MachineSessionOptions = {
   settings: SessionSettings;
   links: Links;
   playwrightVersions: readonly string[] | undefined;
+  videoVersions: () => readonly string[];
   sent: SentProfile | undefined;
   /** The version of the profile that the session copied. */
   profileVersion?: string | undefined;

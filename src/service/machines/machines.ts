@@ -248,11 +248,15 @@ export class Machines implements Launcher<MachineSession> {
       .toSorted((one, other) => Number(one.isOverflow) - Number(other.isOverflow) || other.freeSlots - one.freeSlots);
   }
 
-  #session(host: Machine, options: Omit<MachineSessionOptions, 'host' | 'clock' | 'profiles' | 'onChange'>) {
+  #session(
+    host: Machine,
+    options: Omit<MachineSessionOptions, 'host' | 'videoVersions' | 'clock' | 'profiles' | 'onChange'>,
+  ) {
     const { clock, profiles, records } = this.#options;
     const onChange = (changed: MachineSession) => records.keep(changed);
     const Kind = options.settings.engine ? MachineEngineSession : MachineSession;
-    const session = new Kind({ ...options, host, clock, profiles, onChange });
+    const videoVersions = () => options.links.playwright_video_versions ?? [];
+    const session = new Kind({ ...options, videoVersions, host, clock, profiles, onChange });
     host.sessions.set(session.id, session);
     void session.ended.then(() => host.sessions.delete(session.id));
     return session;

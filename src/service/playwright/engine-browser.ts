@@ -1,18 +1,17 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
+import type { Environment } from '../chromium/playwright-builds.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { Egress } from '../chromium/network/egress.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { builtFile } from '../process/children/executables.ts';
-import { passedToNode } from '../process/children/passed-on.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { SessionHome } from '../sessions/local/session-home.ts';
 import type { OtherEngine } from '../sessions/launch.ts';
 import type { EngineBuild } from './engine-builds.ts';
 import { HostProcess } from './host-process.ts';
-import { writableDirectories } from './hosts.ts';
+import { hostEnvironment, writableDirectories } from './hosts.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
 export type EngineOptions = {
@@ -47,6 +46,7 @@ export async function launchEngineBrowser(home: SessionHome, options: EngineOpti
   const { user } = home.isolatedUser ?? {};
   const executable = await isolation.program(build.executable, build.directory);
   const command = await isolation.program(playwright.command, playwright.directory);
+  const variables = await hostEnvironment(playwright, isolation, environment);
   const directory = path.join(home.directory, `engine-${newId()}`);
   // Without a user of its own, a new session has no directory yet.
   await mkdir(directory, { recursive: true, mode: 0o700 });
@@ -55,10 +55,7 @@ export async function launchEngineBrowser(home: SessionHome, options: EngineOpti
   const namespaces = await home.namespaces?.nest();
   const host = new HostProcess(
     { host: builtFile('playwright/host.js'), command },
-    {
-      environment: { ...passedToNode(environment), PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(environment) },
-      namespaces,
-    },
+    { environment: variables, namespaces },
   );
   const egress = new Egress({ proxy, user });
   let browserGroup: number | undefined;

@@ -15,9 +15,10 @@ export type EngineBuild = {
 };
 
 /** The programs in Playwright's builds for Linux, macOS and Windows. */
-const programs: { readonly [engine in OtherEngine]: string[] } = {
+const programs: { readonly [name in OtherEngine | 'ffmpeg']: string[] } = {
   firefox: ['firefox', 'Nightly.app/Contents/MacOS/firefox', 'firefox.exe'],
   webkit: ['pw_run.sh', 'Playwright.exe'],
+  ffmpeg: ['ffmpeg-linux', 'ffmpeg-mac', 'ffmpeg-win64.exe'],
 };
 
 /**
@@ -52,9 +53,10 @@ export async function findEngine(
   );
 }
 
-async function ownBuild(
-  engine: OtherEngine,
-  { directory }: InstalledPlaywright,
+/** The build that a version of Playwright was made for. Its ffmpeg records videos. `undefined` if it isn't installed. */
+export async function ownBuild(
+  engine: OtherEngine | 'ffmpeg',
+  { directory }: Pick<InstalledPlaywright, 'directory'>,
   environment: Environment,
 ): Promise<EngineBuild | undefined> {
   const named = await namedBuild(engine, directory);

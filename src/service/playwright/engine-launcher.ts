@@ -10,7 +10,7 @@ import { launchEngineBrowser, type EngineBrowser } from './engine-browser.ts';
 import { findEngine } from './engine-builds.ts';
 import { EngineSession, type EngineStart } from './engine-session.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
-import { OfferedEngines } from './offered-engines.ts';
+import type { OfferedEngines } from './offered-engines.ts';
 
 type Parts = HomeParts & {
   clock: Clock;
@@ -18,6 +18,7 @@ type Parts = HomeParts & {
   playwrights: readonly InstalledPlaywright[];
   /** The service's Firefox for versions of Playwright whose own build isn't there. */
   firefox: string | undefined;
+  offered: OfferedEngines;
 };
 
 /** Starts sessions of all engines on this machine. */
@@ -33,7 +34,7 @@ export class EngineLauncher implements Launcher<Session> {
   constructor(chromium: LocalLauncher, parts: Parts) {
     this.#chromium = chromium;
     this.#parts = parts;
-    this.offered = new OfferedEngines(parts);
+    this.offered = parts.offered;
     this.hasDisplay = chromium.hasDisplay;
     this.launchesAtOnce = chromium.launchesAtOnce;
   }
@@ -52,7 +53,13 @@ export class EngineLauncher implements Launcher<Session> {
 
   async start(settings: SessionSettings, signal: AbortSignal): Promise<Session> {
     const { engine, proxy } = settings;
-    if (!engine) return await this.#chromium.start(settings, signal);
+    if (!engine) {
+      // The answer about the session tells the versions that record videos.
+      const reading = this.offered.read();
+      const session = await this.#chromium.start(settings, signal);
+      await reading;
+      return session;
+    }
     const home = await SessionHome.make(this.#parts);
     try {
       const start = (asked: EngineStart, until: AbortSignal) => this.#launch(engine, home, asked, until);

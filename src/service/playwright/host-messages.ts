@@ -40,7 +40,10 @@ export type HostAnswer = { problem?: string; launched?: Launched };
 /** A message names its method before its parameters. In bytes. */
 const longestBeginning = 1024;
 
-type Message = { method?: string; params?: { options?: Record<string, unknown>; proxy?: unknown } };
+type Message = {
+  method?: string;
+  params?: { options?: Record<string, unknown>; proxy?: unknown; recordVideo?: { dir?: string } };
+};
 
 /**
  * Returns a client's message as the host gets it. `undefined` for one that is nested too deeply to be written as JSON again.
@@ -49,8 +52,7 @@ type Message = { method?: string; params?: { options?: Record<string, unknown>; 
 export function messageForHost(data: Buffer, proxyUrl?: string): Buffer | undefined {
   const beginning = data.subarray(0, longestBeginning);
   if (beginning.includes('"harStart"')) return changed(data, withoutHarPaths);
-  if (proxyUrl !== undefined && beginning.includes('"newContext'))
-    return changed(data, (message) => withProxy(message, proxyUrl));
+  if (beginning.includes('"newContext')) return changed(data, (message) => withOwnPlaces(message, proxyUrl));
   return data;
 }
 
@@ -79,13 +81,17 @@ function withoutHarPaths({ method, params }: Message): boolean {
 }
 
 /**
- * Names the session's local proxy, so that the host's own connections for client certificates reach exposed hosts too. A
- * proxy of the client stays: the session's tunnel takes exposed hosts from it.
+ * Removes the directory of videos, a path on the client's machine: the host records in its own directory. Names the session's
+ * local proxy, so that the host's own connections for client certificates reach exposed hosts too. A proxy of the client
+ * stays: the session's tunnel takes exposed hosts from it.
  */
-function withProxy({ method, params }: Message, server: string): boolean {
-  if (!method?.startsWith('newContext') || !params || params.proxy !== undefined) return false;
-  params.proxy = { server };
-  return true;
+function withOwnPlaces({ method, params }: Message, server: string | undefined): boolean {
+  if (!method?.startsWith('newContext') || !params) return false;
+  const takesProxy = server !== undefined && params.proxy === undefined;
+  if (takesProxy) params.proxy = { server };
+  const hasDirectory = params.recordVideo?.dir !== undefined;
+  if (hasDirectory) delete params.recordVideo!.dir;
+  return takesProxy || hasDirectory;
 }
 
 /** The message after `change`, which returns whether it changed anything. */

@@ -10,6 +10,7 @@ import type { LocalSession } from '../sessions/local/local-session.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import type { ClientOptions } from './driver.ts';
+import { ownBuild } from './engine-builds.ts';
 import { HostProcess } from './host-process.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 import { builtFile } from '../process/children/executables.ts';
@@ -156,18 +157,16 @@ export class PlaywrightHosts {
     if (isSpare()) this.#spares.delete(playwright.version);
   }
 
-  async #spawn({ command, directory }: InstalledPlaywright): Promise<HostProcess> {
+  async #spawn(playwright: InstalledPlaywright): Promise<HostProcess> {
+    const { command, directory } = playwright;
     // Playwright loads some of its files later, when the host runs as the session's user, who must be able to read them.
     const readable = await this.#isolation.program(command, directory);
+    const environment = await hostEnvironment(playwright, this.#isolation, this.#environment);
     const namespaces = await this.#isolation.openNamespaces();
     if (this.#isClosed) {
       namespaces?.close();
       throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
     }
-    const environment = {
-      ...passedToNode(this.#environment),
-      PLAYWRIGHT_BROWSERS_PATH: playwrightDirectory(this.#environment),
-    };
     const host = new HostProcess(
       { host: builtFile('playwright/host.js'), command: readable },
       { environment, namespaces },
@@ -176,6 +175,18 @@ export class PlaywrightHosts {
     void host.ended.then(() => this.#running.delete(host));
     return host;
   }
+}
+
+/** The variables of a host. Every user can start the ffmpeg that they lead to. */
+export async function hostEnvironment(
+  playwright: InstalledPlaywright,
+  isolation: Isolation,
+  environment: Environment,
+): Promise<Record<string, string | undefined>> {
+  const ffmpeg = await ownBuild('ffmpeg', playwright, environment);
+  const program = ffmpeg && (await isolation.program(ffmpeg.executable, ffmpeg.directory));
+  const browsers = program === undefined ? playwrightDirectory(environment) : path.dirname(path.dirname(program));
+  return { ...passedToNode(environment), PLAYWRIGHT_BROWSERS_PATH: browsers };
 }
 
 /** The variables with which a host writes to this directory only. */

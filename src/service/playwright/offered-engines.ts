@@ -3,7 +3,7 @@ import { startedVersions } from '../chromium/chromium.ts';
 import { findAllChromiums } from '../chromium/find-chromium.ts';
 import type { Environment } from '../chromium/playwright-builds.ts';
 import type { Clock } from '../process/clock.ts';
-import { findEngine } from './engine-builds.ts';
+import { findEngine, ownBuild } from './engine-builds.ts';
 import type { InstalledPlaywright } from './installed-playwright.ts';
 
 type Sources = {
@@ -21,6 +21,7 @@ const validMs = 10_000;
 export class OfferedEngines {
   readonly #sources: Sources;
   #latest: OfferedEngine[] = [];
+  #videoVersions: string[] = [];
   #reading: Promise<OfferedEngine[]> | undefined;
   #readAt = -Infinity;
 
@@ -34,14 +35,27 @@ export class OfferedEngines {
     return this.#latest;
   }
 
+  /** The versions of Playwright whose ffmpeg was there at the last read. */
+  videoVersions(): readonly string[] {
+    void this.read();
+    return this.#videoVersions;
+  }
+
   /** Never rejects. */
   async read(): Promise<readonly OfferedEngine[]> {
     const now = this.#sources.clock.now();
     if (now - this.#readAt < validMs) return this.#latest;
-    this.#reading ??= offeredEngines(this.#sources).finally(() => (this.#reading = undefined));
+    this.#reading ??= this.#find().finally(() => (this.#reading = undefined));
     this.#latest = await this.#reading;
     this.#readAt = now;
     return this.#latest;
+  }
+
+  async #find(): Promise<OfferedEngine[]> {
+    const { playwrights, environment } = this.#sources;
+    const ffmpegs = await Promise.all(playwrights.map((playwright) => ownBuild('ffmpeg', playwright, environment)));
+    this.#videoVersions = playwrights.filter((_, index) => ffmpegs[index]).map(({ version }) => version);
+    return await offeredEngines(this.#sources);
   }
 }
 

@@ -14,6 +14,7 @@ export type Asked = { origin: string; caller: Caller };
 /** The API's answer about a session, with URLs that this caller can use. */
 export function browserAnswer(session: Session, { origin, caller }: Asked, clock: Clock): BrowserSession {
   const { lease, endedAt } = session;
+  const videoVersions = session.videoVersions();
   const settings = launchedWith(session.settings, session.launch);
   const socketOrigin = origin.replace(/^http/, 'ws');
   const link = { origin, apiKeyId: caller.apiKey.id, clock };
@@ -25,6 +26,7 @@ export function browserAnswer(session: Session, { origin, caller }: Asked, clock
       playwright_ws_url: `${socketOrigin}/browser/playwright?jwt=${lease.token}`,
       playwright_versions: [...session.playwrightVersions],
     }),
+    ...(videoVersions.length > 0 && { playwright_video_versions: [...videoVersions] }),
     webdriver_ws_url: `${socketOrigin}/browser/webdriver/session?jwt=${lease.token}`,
     base_url: `${origin}${browserPath}`,
     ...(session.hasTunnel && { tunnel_ws_url: `${socketOrigin}/browser/tunnel?jwt=${lease.token}` }),

@@ -49,11 +49,12 @@ export type SessionSettings = {
 /** A stored extension. */
 export type StoredExtension = { id: string; name?: string | undefined };
 
-/** The URLs of a session. */
+/** The URLs of a session, and the versions of Playwright that record its videos. */
 export type Links = Pick<
   BrowserSession,
   | 'cdp_ws_url'
   | 'playwright_ws_url'
+  | 'playwright_video_versions'
   | 'base_url'
   | 'tunnel_ws_url'
   | 'browser_live_view_url'
@@ -87,6 +88,8 @@ export abstract class Session {
   endReason: BrowserSession['end_reason'];
   /** The launch options with which the browser runs now, beside its settings. A reused browser keeps those of its last lease. */
   launch: Launch | undefined;
+  /** Those of `playwrightVersions` that record videos. */
+  readonly videoVersions: () => readonly string[];
 
   readonly #clock: Clock;
   readonly #playwrightVersions: readonly string[];
@@ -99,6 +102,7 @@ export abstract class Session {
     settings: SessionSettings;
     /** Default: none. */
     playwrightVersions?: readonly string[] | undefined;
+    videoVersions?: () => readonly string[];
     /** Default: a session that starts now. */
     earlier?: ({ createdAt: number } & EarlierTokens) | undefined;
     clock: Clock;
@@ -107,6 +111,7 @@ export abstract class Session {
     this.id = id;
     this.settings = settings;
     this.#playwrightVersions = options.playwrightVersions ?? [];
+    this.videoVersions = options.videoVersions ?? (() => []);
     this.timeoutSeconds = settings.timeoutSeconds;
     this.#lease = new Lease(id, settings.telemetry, options.earlier);
     this.#lease.startUrl = settings.startUrl;

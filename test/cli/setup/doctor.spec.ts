@@ -4,6 +4,8 @@ import { chmod, mkdir, rm, symlink } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import { ownPlaywright } from '../../../src/service/chromium/playwright-builds.ts';
+import { ownBuild } from '../../../src/service/playwright/engine-builds.ts';
 import { startService } from '../../../src/service/service.ts';
 import { serve } from '../../support/http/serve.ts';
 import { systemChromium } from '../../support/views/chromium.ts';
@@ -48,7 +50,8 @@ test('doctor finds no problem in a suite that fits the service @long', async ({ 
   const env = { PLAYWRIGHT_BROWSERS_PATH: outputPath('browsers') };
   const { code, stdout, stderr } = await cli('doctor', { cwd, env });
   expect(code, stdout + stderr).toBe(0);
-  expect(stdout.replace(/^warning disk: .*\n.*\n/m, '')).not.toMatch(/^(?!ok )./m);
+  // The service has the machine's own builds.
+  expect(stdout.replaceAll(/^warning (disk|video): .*\n.*\n/gm, '')).not.toMatch(/^(?!ok )./m);
   for (const check of ['Node', 'Playwright', 'disk', 'service', 'clock', 'Chromium', 'engine', 'suite', 'pool'])
     expect(stdout).toContain(`ok      ${check}: `);
   for (const check of ['CDP', "Playwright's protocol"])
@@ -77,7 +80,10 @@ test('doctor finds each option that does not fit, and says how to fix it @long',
     'pool: the config names no pool',
     "video: one: Playwright's own video is on, but its ffmpeg is not installed",
   ]);
+  const directory = ownPlaywright()!;
+  const ffmpeg = await ownBuild('ffmpeg', { directory }, process.env);
   expect(of('warning')).toEqual([
+    ...(ffmpeg ? [] : [expect.stringContaining('video: the service has no ffmpeg for Playwright 1.')]),
     'pool: ci has 1 browser for 3 workers',
     'timeouts: three: a browser may be idle for 10 s, and a test may take 60 s',
   ]);

@@ -26,12 +26,14 @@ export function temporaryPlaces(): string[] {
   return [tmpdir(), '/tmp', '/var/tmp'];
 }
 
-/** Copies a file or directory to a place where every user can read it. Uses hard links on the same file system. */
+/** Copies a directory into a new directory `to`, where every user can read it. Uses hard links on the same file system. */
 export async function linkTree(from: string, to: string): Promise<void> {
   if (existsSync(to)) return;
   const unfinished = `${to}.${newId()}`;
   try {
-    await linkTo(await realpath(from), unfinished);
+    await mkdir(unfinished);
+    await chmod(unfinished, 0o755);
+    await linkTo(await realpath(from), path.join(unfinished, path.basename(from)));
     await rename(unfinished, to);
   } catch (error) {
     await rm(unfinished, { recursive: true, force: true });

@@ -35,6 +35,7 @@ export type SessionParts = HomeParts & {
   downloadQuota: number;
   /** The versions of Playwright whose protocol clients may speak. */
   playwrightVersions: readonly string[];
+  videoVersions?: () => readonly string[];
   /** Captures a session's telemetry from now on. Default: there is no telemetry. */
   capture?: (session: LocalSession, categories: readonly TelemetryCategory[]) => Promise<void>;
   /** Default: nothing fills clipboards. */
