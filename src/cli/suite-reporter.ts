@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import type { FullConfig, Reporter, Suite as PlaywrightSuite, TestCase } from '@playwright/test/reporter';
 import type { Engine } from '../contract/values.ts';
 import { foreignConnectOptions, whyNotPooled } from '../../fixtures/lease/browser/playwright-browser.ts';
-import { readEnvironment, settingsOf, type PoolService } from '../../fixtures/options.ts';
+import { readEnvironment, settingsOf, type PoolService, type PoolSettings } from '../../fixtures/options.ts';
 
 /** The parts of a suite that `doctor` checks. */
 export type Suite = { config: string | undefined; workers: number; tests: number; projects: PlaywrightProject[] };
@@ -30,7 +30,7 @@ type PoolUse = {
   name?: string;
   size?: number;
   browsers?: { timeoutSeconds?: number; headless?: boolean };
-  transport?: string;
+  transport?: PoolSettings['transport'];
 };
 
 type PoolObject = PoolUse & { service?: PoolService };

@@ -89,7 +89,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   'process/trees/hand-over.ts': ['open', 'chmod 1, chown 1, lchown 2, readdir 1, unlink 1'],
   'process/trees/reachable.ts': [
     'service',
-    'chmod 2, copyFile 1, existsSync 2, link 1, lstat 1, mkdir 1, readdir 1, realpath 2, rename 1, rm 1, stat 2',
+    'chmod 3, copyFile 1, existsSync 2, link 1, lstat 1, mkdir 2, readdir 1, realpath 2, rename 1, rm 1, stat 2',
   ],
   'process/trees/remove-tree.ts': ['open', 'chmod 1, readdir 2, rename 1, rm 2, rmdir 1, unlink 2'],
   'processes/kept-bytes.ts': ['service', 'open 1, unlink 1'],
