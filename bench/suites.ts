@@ -35,8 +35,8 @@ export async function run(runs: number): Promise<Comparison[]> {
     });
     const pair = await timePairs(suite, runs, 'ours');
     const real = await interleavedWithoutWarmUp(Math.min(runs, 3), {
-      ours: () => timeSuite(suite('real', 'ours', 2)),
-      other: () => timeSuite(suite('real', 'stock', 2)),
+      ours: () => timeSuite(withTests(suite('real', 'ours', 2), runs === 1 ? 6 : 60)),
+      other: () => timeSuite(withTests(suite('real', 'stock', 2), runs === 1 ? 6 : 60)),
     });
     const unused = await interleavedWithoutWarmUp(Math.min(runs, 2), {
       ours: () => timeSuite(suite('unused', 'ours', 1)),
@@ -131,11 +131,12 @@ async function timePairs(
   runs: number,
   side: 'ours' | 'baseline',
 ): Promise<{ ours: number[]; other: number[] }> {
-  const time = (side: 'ours' | 'stock' | 'baseline') => {
-    const { environment, ...pair } = suite('short', side, 2);
-    return timeSuite({ ...pair, environment: { ...environment, BENCH_TESTS: '2' } });
-  };
+  const time = (side: 'ours' | 'stock' | 'baseline') => timeSuite(withTests(suite('short', side, 2), 2));
   return await interleavedWithoutWarmUp(3 * runs, { ours: () => time(side), other: () => time('stock') });
+}
+
+function withTests({ environment, ...rest }: Suite, tests: number): Suite {
+  return { ...rest, environment: { ...environment, BENCH_TESTS: String(tests) } };
 }
 
 /** The median time from a failed test to the first page of the next test in its new worker, in milliseconds. */
