@@ -1,12 +1,18 @@
+import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { cp, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 import { expect } from '@playwright/test';
 import { createClient } from '../../src/client/index.ts';
 import { contract } from '../../src/contract/contract.ts';
 import { type Operation, operationsOf, pathParameterNames } from '../../src/contract/operation.ts';
 import { apiKey, breakOff, eventStream, type ScriptedAnswer, test } from '../client/recording-server.ts';
 
+const root = fileURLToPath(new URL('../..', import.meta.url));
 /** The client repeats only idempotent calls after this answer. */
 const failure: ScriptedAnswer = { status: 500, json: { code: 'internal_error', message: 'once' } };
 
@@ -45,13 +51,38 @@ test('the client in dist loads no library for schemas, because each worker loads
   ]);
 });
 
+test('the client in dist takes the whole of undici if a version has other files', async ({ serve }) => {
+  const directory = await mkdtemp(join(tmpdir(), 'playwright-pool-undici-'));
+  try {
+    const libraries = join(directory, 'node_modules');
+    await cp(join(root, 'dist'), join(libraries, 'playwright-pool', 'dist'), { recursive: true });
+    await cp(join(root, 'package.json'), join(libraries, 'playwright-pool', 'package.json'));
+    await mkdir(join(libraries, 'undici'));
+    const whole = JSON.stringify(createRequire(import.meta.url).resolve('undici'));
+    await writeFile(join(libraries, 'undici', 'index.js'), `module.exports = require(${whole});`);
+    for (const name of ['p-retry', 'is-network-error', 'eventsource-parser'])
+      await symlink(join(root, 'node_modules', name), join(libraries, name));
+    const server = await serve({ status: 200, json: [{ name: 'answered' }] });
+    const program = `
+      import { createClient } from 'playwright-pool/client';
+      const client = createClient({ baseURL: process.argv[1], apiKey: process.argv[2] });
+      for await (const { name } of client.browserPools.list()) console.log(name);
+      await client.close();`;
+    const options = ['--input-type=module', '--eval', program, server.url, apiKey];
+    const { stdout } = await promisify(execFile)(process.execPath, options, { cwd: directory });
+    expect(stdout).toBe('answered\n');
+  } finally {
+    await rm(directory, { recursive: true });
+  }
+});
+
 /** The libraries that a module and the modules beside it import at their start. */
 function librariesOf(module: string, seen = new Set<string>()): string[] {
   seen.add(module);
-  const imports = readFileSync(module, 'utf8').matchAll(/^(?:import|export) [^;]*from "([^"]+)"/gm);
+  const imports = readFileSync(module, 'utf8').matchAll(/(?:^(?:import|export) [^;]*from |\brequire\()"([^"]+)"/gm);
   const names = Array.from(imports, ([, name]) => name!);
   const near = names.filter((name) => name.startsWith('.')).map((name) => join(dirname(module), name));
-  const far = names.filter((name) => !/^(?:\.|node:)/.test(name));
+  const far = names.filter((name) => !/^(?:\.|node:)/.test(name)).map((name) => name.split('/')[0]!);
   return [...new Set([...far, ...near.flatMap((file) => (seen.has(file) ? [] : librariesOf(file, seen)))])].toSorted();
 }
 
