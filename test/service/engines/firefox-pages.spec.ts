@@ -6,6 +6,10 @@ import { textOfTrace } from '../../support/runs/trace.ts';
 import { clickAt, middle } from '../../support/views/live-view.ts';
 import { videoOf } from '../../support/views/replays.ts';
 import { createPool, headersOf, test } from './firefox-test.ts';
+import { firefoxHere, noFirefox } from './firefox-here.ts';
+
+test.skip(!firefoxHere, noFirefox);
+test.setTimeout(120_000);
 
 /** A page that records its input. */
 const recorder = `

@@ -2,7 +2,7 @@ import { expect, type Browser } from '@playwright/test';
 import { empty } from '../../support/service/shared-service.ts';
 import { startTestService, test as base, type TestService } from '../../support/service/service.ts';
 import { perWorker } from '../../support/worker.ts';
-import { firefoxHere, noFirefox } from './firefox-here.ts';
+import { firefoxHere } from './firefox-here.ts';
 
 type Fixtures = {
   shared: TestService;
@@ -30,9 +30,6 @@ export const test = base.extend<Fixtures>({
     await use(async () => (await call('GET', '/browsers')).body[0]);
   },
 });
-
-test.skip(!firefoxHere, noFirefox);
-test.setTimeout(120_000);
 
 export type Place = { url: string; apiKey: string };
 

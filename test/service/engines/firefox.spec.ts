@@ -11,6 +11,10 @@ import { commandLine, expectNoProcessWith, processesWith, processFile } from '..
 import { canBeFar, startFarService } from '../../support/processes/separate-service.ts';
 import { startTestService, type TestService } from '../../support/service/service.ts';
 import { createPool, headersOf, here, test, urlOf, type Place } from './firefox-test.ts';
+import { firefoxHere, noFirefox } from './firefox-here.ts';
+
+test.skip(!firefoxHere, noFirefox);
+test.setTimeout(120_000);
 
 test('each client gets a clean Firefox and does all that Playwright can', async ({
   lease,

@@ -3,6 +3,9 @@ import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { startTestService } from '../../support/service/service.ts';
 import { headersOf, here, test, urlOf } from './firefox-test.ts';
 import { watchTurns } from './turns.ts';
+import { firefoxHere, noFirefox } from './firefox-here.ts';
+
+test.skip(!firefoxHere, noFirefox);
 
 for (const { delayMs, place } of [
   { delayMs: 0, place: 'near' },
