@@ -209,7 +209,7 @@ async function expectCommand(command: string, helpOf: ReturnType<typeof helps>):
     .filter(Boolean);
   const [name = '', second = ''] = words;
   if (name.startsWith('-')) return;
-  const hasSubcommand = /^(pools|sessions|profiles|replays|keys|projects|deployments|invocations)$/.test(name);
+  const hasSubcommand = /^(pools|sessions|profiles|replays|keys|projects|deployments|invocations|runs)$/.test(name);
   const path = hasSubcommand ? [name, second] : [name];
   const help = await helpOf(path);
   expect(help, command).toContain(`Usage: playwright-pool ${path.join(' ')}`);
