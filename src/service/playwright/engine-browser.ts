@@ -68,6 +68,8 @@ export async function launchEngineBrowser(home: SessionHome, options: EngineOpti
   })();
   const end = () => host.end();
   signal.addEventListener('abort', end);
+  // It may have aborted while the namespaces were made.
+  if (signal.aborted) end();
   try {
     await host.joinSession({ user, directory, environment: writableDirectories(directory) });
     const proxyUrl = proxy && (await egress.localProxyUrl());

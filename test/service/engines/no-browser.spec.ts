@@ -1,11 +1,13 @@
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { webkit } from '@playwright/test';
+import { createClient } from '../../../src/client/index.ts';
 import { installedPlaywrights } from '../../../src/service/playwright/installed-playwright.ts';
 import { ClientConnection } from '../../../src/service/playwright/pages/client-connection.ts';
 import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { commandLine } from '../../support/processes/processes.ts';
 import { callerOf, startTestService } from '../../support/service/service.ts';
 import { expect, test } from '../../support/worker.ts';
 
@@ -55,6 +57,26 @@ test('a wrong path of Firefox is named', async () => {
     status: 503,
     body: { code: 'no_browser', message },
   });
+});
+
+test('a start that is given up while its namespaces are made ends at once', async ({}, testInfo) => {
+  const firefox = testInfo.outputPath('firefox');
+  writeFileSync(firefox, '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
+  const service = await startTestService({ firefox });
+  await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
+  for (let round = 1; round <= 5; round++) {
+    const leaving = new AbortController();
+    const start = client.browsers.create({ engine: 'firefox' }, { signal: leaving.signal });
+    const left = expect(start).rejects.toThrow(/abort/);
+    // Those of the session, those that are kept ready for the next one, and then those of the browser.
+    // Some containers refuse namespaces.
+    const began = performance.now();
+    while (ownNamespaces() < 3 && performance.now() - began < 2000) await new Promise(setImmediate);
+    leaving.abort();
+    await left;
+    await expect.poll(ownNamespaces).toBeLessThan(2);
+  }
+  await service.close();
 });
 
 test('settings that need CDP are refused by name', async () => {
@@ -148,3 +170,9 @@ test('a malformed message of a host shows no page, and ends nothing', () => {
   ])
     expect(connection.takes(Buffer.from(message))).toBe(false);
 });
+
+/** How many namespaces this process holds open. */
+function ownNamespaces(): number {
+  const children = readFileSync(`/proc/self/task/${process.pid}/children`, 'utf8').trim().split(' ');
+  return children.filter((pid) => commandLine(Number(pid)).some((word) => word.endsWith('/unshare'))).length;
+}
