@@ -44,6 +44,8 @@ export function parsedUids(text: string): UidRange | false {
 const run = promisify(execFile);
 /** The directory of the ids that were given back, in that of the claims. */
 const free = 'free';
+/** Of how many ids to ask when they were given back. */
+const askedTimes = 100;
 /** How long killed processes may take to end, in ms. */
 const patienceMs = 5000;
 /** Directories in which every user may write. */
@@ -63,9 +65,6 @@ export class SystemUsers {
   readonly #foreign: ReadonlySet<number>;
   /** The claims of this service, by their ids. */
   readonly #files = new Map<number, string>();
-  /** When each id was given back, in ms since the epoch. The earliest one is first. */
-  readonly #freeSince = new Map<number, number>();
-  #read: Promise<void> | undefined;
 
   private constructor(range: UidRange, claims: string, foreign: ReadonlySet<number>) {
     this.#range = range;
@@ -93,16 +92,14 @@ export class SystemUsers {
   }
 
   /**
-   * Claims an id for the user that will own `directory`: one that was never used, else the one that was given back first.
-   * Throws `unavailable` if all are in use.
+   * Claims an id for the user that will own `directory`: one that was never used, else one of those that were given back
+   * first. Throws `unavailable` if all are in use.
    */
   async take(directory: string): Promise<SystemUser> {
     const used = await this.#used();
     const unused = await this.#claimFirst(this.#neverUsed(used), directory);
     if (unused) return unused;
-    // Thousands of ids may have been freed, and their times matter only if none is unused.
-    await (this.#read ??= this.#readFree());
-    const reused = await this.#claimFirst(this.#freeSince.keys(), directory);
+    const reused = await this.#claimFirst(await this.#longestFree(used), directory);
     if (reused) return reused;
     const { first, last } = this.#range;
     const message = `all user ids from ${first} to ${last} are in use: end a browser session, or widen --session-uids`;
@@ -112,16 +109,15 @@ export class SystemUsers {
   /** Claims the first of these ids that neither this service nor another one has. */
   async #claimFirst(uids: Iterable<number>, directory: string): Promise<SystemUser | undefined> {
     for (const uid of uids) {
-      if (!this.#isOurs(uid) || this.#files.has(uid)) continue;
+      if (!this.#isFree(uid)) continue;
       const file = path.join(this.#claims, `${uid}.${process.pid}.${newId()}`);
       this.#files.set(uid, file);
+      const freeSince = await this.#lastFreed(uid);
       await writeFile(file, directory, { flag: 'wx', mode: 0o600 });
       const claims = (await claimsIn(this.#claims)).filter((claim) => claim.uid === uid);
-      const freeSince = await this.#lastFreed(uid);
-      if (claims.length === 1 && freeSince === this.#freeSince.get(uid)) return { uid, gid: uid };
+      if (claims.length === 1 && freeSince === (await this.#lastFreed(uid))) return { uid, gid: uid };
       // Another service has it, or has just given it back.
       this.#files.delete(uid);
-      if (freeSince !== undefined) this.#note(uid, freeSince);
       await rm(file, { force: true });
     }
     return undefined;
@@ -161,7 +157,6 @@ export class SystemUsers {
     const file = this.#files.get(uid);
     if (file === undefined) return;
     await giveBack(this.#claims, { uid, file });
-    this.#note(uid, await this.#lastFreed(uid));
     this.#files.delete(uid);
   }
 
@@ -170,10 +165,18 @@ export class SystemUsers {
     return new Set((await readdir(path.join(this.#claims, free))).map(Number));
   }
 
-  async #readFree(): Promise<void> {
-    const uids = await this.#used();
-    const entries = await Promise.all(Array.from(uids, async (uid) => ({ uid, since: await this.#lastFreed(uid) })));
-    for (const { uid, since } of entries.toSorted((a, b) => (a.since ?? 0) - (b.since ?? 0))) this.#note(uid, since);
+  /**
+   * These ids, first those that were given back first. Of thousands, it asks only for the times of some: that takes
+   * milliseconds, and the first of them was given back before nearly all others.
+   */
+  async #longestFree(used: ReadonlySet<number>): Promise<number[]> {
+    const ids = [...used].filter((uid) => this.#isFree(uid));
+    const step = Math.max(1, Math.ceil(ids.length / askedTimes));
+    const start = randomInt(step);
+    const asked = ids.filter((_, index) => index % step === start);
+    const times = await Promise.all(asked.map(async (uid) => ({ uid, since: (await this.#lastFreed(uid)) ?? 0 })));
+    const longest = times.toSorted((a, b) => a.since - b.since).map(({ uid }) => uid);
+    return [...longest, ...ids.filter((_, index) => index % step !== start)];
   }
 
   /** When the id was given back, in ms since the epoch. `undefined` for one that was never used. */
@@ -181,13 +184,9 @@ export class SystemUsers {
     return (await lstat(path.join(this.#claims, free, String(uid))).catch(() => undefined))?.mtimeMs;
   }
 
-  #note(uid: number, freeSince = 0): void {
-    this.#freeSince.delete(uid);
-    this.#freeSince.set(uid, freeSince);
-  }
-
-  #isOurs(uid: number): boolean {
-    return uid >= this.#range.first && uid <= this.#range.last && !this.#foreign.has(uid);
+  #isFree(uid: number): boolean {
+    const isOurs = uid >= this.#range.first && uid <= this.#range.last && !this.#foreign.has(uid);
+    return isOurs && !this.#files.has(uid);
   }
 
   *#neverUsed(used: ReadonlySet<number>): Generator<number> {
