@@ -24,12 +24,12 @@ const benches: Record<string, () => Promise<Bench>> = {
   dashboard: () => import('./dashboard.ts'),
 };
 
-const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits]]
+const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits | --costs]]
 
 Compares figures of this package with those of the other side, interleaved on this machine, and exits with 1 when one misses its bar
 in bench/bars.json, or could not be taken. With --short each runs once, to see that it works, and no bar counts. With --curves they print instead how costs
 grow with sizes, and the power of the size that they grow with; of times that grow with the round trip, how many round trips they have. With --limits they print what some measures take at least: in place of ours, what no
-such service can do without.
+such service can do without. With --costs they print where the time of a short test goes: processor time, calls, context switches and messages of each process.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
@@ -50,6 +50,8 @@ type Bench = {
   curves?: () => Promise<Curve[]>;
   /** Measures the best possible value of each figure of `run`, without this package. */
   limits?: () => Promise<Comparison[]>;
+  /** The costs of one test by process. */
+  costs?: () => Promise<object>;
   /** The programs that the bench needs. */
   needs?: string[];
 };
@@ -68,6 +70,7 @@ async function main(): Promise<void> {
     short: { type: 'boolean' },
     curves: { type: 'boolean' },
     limits: { type: 'boolean' },
+    costs: { type: 'boolean' },
     help: { type: 'boolean' },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
@@ -81,6 +84,7 @@ async function main(): Promise<void> {
   const names = positionals.length > 0 ? positionals : Object.keys(benches);
   if (values.curves) await printCurves(names);
   else if (values.limits) await printLimits(names);
+  else if (values.costs) await printCosts(names);
   else await printComparisons(names, values.short ?? false);
 }
 
@@ -131,6 +135,13 @@ async function printLimits(names: string[]): Promise<void> {
     });
   }
   console.table(rows);
+}
+
+async function printCosts(names: string[]): Promise<void> {
+  for (const name of names) {
+    const { costs } = await benches[name]!();
+    if (costs) await attempt(name, async () => console.table(await costs()));
+  }
 }
 
 /** A failed bench doesn't stop the others. */

@@ -8,6 +8,9 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 /** A Playwright suite: its config, files, workers and environment. */
 export type Suite = { config: string; files?: string; workers?: number; environment?: Record<string, string> };
 
+/** The suite of a spec file: with this package (`ours`), with Playwright alone (`stock`, `plain`), or with `suites/baseline.ts`. */
+export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'plain' | 'baseline', workers: number) => Suite;
+
 /**
  * Runs a suite in its own process and returns its wall time in milliseconds. Throws if it ends with another exit code.
  */

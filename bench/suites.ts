@@ -2,11 +2,12 @@ import { cp, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
+import { costsOf } from './costs.ts';
 import { PageServer } from './pages.ts';
 import { DebuggingPort } from './debugging-port.ts';
 import { ServerProcess } from './server-process.ts';
 import { executable } from './stock.ts';
-import { root, timeSuite, type Suite } from './suite.ts';
+import { root, timeSuite, type Suite, type SuiteOf } from './suite.ts';
 
 export const runs = 5;
 
@@ -22,9 +23,6 @@ const measures = {
   unused: 'a test that uses none of our fixtures, over one of stock Playwright',
   restart: "a failed test to the next one's first page, against stock Playwright",
 };
-
-/** The suite of a spec file: with this package (`ours`), with Playwright alone (`stock`, `plain`), or with `suites/baseline.ts`. */
-export type SuiteOf = (files: string, side: 'ours' | 'stock' | 'plain' | 'baseline', workers: number) => Suite;
 
 /** Compares whole suites that differ only in their import. Each run of ours starts and ends an embedded service. */
 export async function run(runs: number): Promise<Comparison[]> {
@@ -82,6 +80,11 @@ export async function limits(): Promise<Comparison[]> {
       { measure: measures.restart, unit: 'ms', ...restarted },
     ];
   });
+}
+
+/** Where the time of a short test goes, by process. */
+export async function costs(): Promise<object> {
+  return await withSuites({}, costsOf);
 }
 
 export async function withSuites<T>(
