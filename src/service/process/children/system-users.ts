@@ -1,19 +1,7 @@
 import { execFile, spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import {
-  access,
-  constants,
-  lstat,
-  mkdir,
-  open,
-  readdir,
-  readFile,
-  rename,
-  rm,
-  utimes,
-  writeFile,
-} from 'node:fs/promises';
+import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs';
+import { access, constants, lstat, mkdir, readdir, readFile, rename, rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -78,10 +66,10 @@ export class SystemUsers {
       throw new Error('only a service that root runs on Linux can give sessions user ids: leave out --session-uids');
     const claims = await claimsDirectory();
     const abandoned = (await claimsIn(claims)).filter(({ pid }) => !isRunning(pid));
-    let running = await runningUsers();
+    let running = runningUsers();
     const alive = abandoned.filter(({ uid }) => running.has(uid));
     for (const { uid } of alive) killAtOnce(uid);
-    if (alive.length > 0) running = await runningUsers();
+    if (alive.length > 0) running = runningUsers();
     for (const { uid, name } of abandoned) {
       if (running.has(uid)) continue;
       const file = path.join(claims, name);
@@ -133,7 +121,7 @@ export class SystemUsers {
   ): Promise<void> {
     const deadline = Date.now() + patienceMs;
     for (;;) {
-      const pids = (await runningUsers()).get(uid) ?? [];
+      const pids = runningUsers().get(uid) ?? [];
       if (pids.length === 0) break;
       if (Date.now() > deadline)
         throw new Error(
@@ -257,31 +245,32 @@ function accounts(): number[] {
 
 /**
  * The process ids of each user. Reads `status`, because the owner of `/proc/<pid>` is root for some processes of other
- * users (those that can't be dumped).
+ * users (those that can't be dumped). Reads without promises, which take three times as much processor time here: each
+ * wakes a thread.
  */
-async function runningUsers(): Promise<Map<number, number[]>> {
+function runningUsers(): Map<number, number[]> {
   const users = new Map<number, number[]>();
-  await Promise.all(
-    readdirSync('/proc')
-      .filter((name) => /^\d+$/.test(name))
-      .map(async (pid) => {
-        const status = await beginning(`/proc/${pid}/status`).catch(() => '');
-        if (/^State:\s+Z/m.test(status)) return;
-        const ids = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status)?.slice(1).map(Number) ?? [];
-        for (const uid of new Set(ids)) users.set(uid, [...(users.get(uid) ?? []), Number(pid)]);
-      }),
-  );
+  for (const pid of readdirSync('/proc')) {
+    const status = /^\d+$/.test(pid) ? beginning(`/proc/${pid}/status`) : '';
+    if (/^State:\s+Z/m.test(status)) continue;
+    const ids = /^Uid:\s+(\d+)\s+(\d+)\s+(\d+)/m.exec(status)?.slice(1).map(Number) ?? [];
+    for (const uid of new Set(ids)) users.set(uid, [...(users.get(uid) ?? []), Number(pid)]);
+  }
   return users;
 }
 
-/** The first 4 KiB of a file. `readFile` would take 64 KiB of memory for each file in /proc. */
-async function beginning(file: string): Promise<string> {
-  const handle = await open(file);
+const block = Buffer.allocUnsafe(4096);
+
+/** The first 4 KiB of a process's file; empty if it has ended. `readFileSync` would take 64 KiB of memory for each. */
+function beginning(file: string): string {
+  let descriptor: number | undefined;
   try {
-    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.allocUnsafe(4096) });
-    return buffer.toString('latin1', 0, bytesRead);
+    descriptor = openSync(file, 'r');
+    return block.toString('latin1', 0, readSync(descriptor, block));
+  } catch {
+    return '';
   } finally {
-    await handle.close();
+    if (descriptor !== undefined) closeSync(descriptor);
   }
 }
 
