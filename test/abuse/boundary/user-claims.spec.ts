@@ -9,7 +9,7 @@ import { defaultUids, mayChangeUser, SystemUsers } from '../../../src/service/pr
 import { systemClock } from '../../../src/service/process/clock.ts';
 import { Encoder } from '../../../src/service/replays/encoder.ts';
 import { isLong } from '../../support/processes/long-form.ts';
-import { ownClaims } from '../../support/processes/user-claims.ts';
+import { ownClaims, setGivenBack } from '../../support/processes/user-claims.ts';
 import { expect, test } from '../../support/worker.ts';
 
 test.skip(!mayChangeUser, 'only root on Linux can give programs users of their own');
@@ -23,6 +23,7 @@ test('the Chromium that encodes recordings keeps no user id when the service end
   await encoder.begin({ width: 320, height: 240, framerate: 10 }, undefined);
   expect(ownClaims()).toHaveLength(before.length + 1);
   await encoder.close();
+  await isolation.close();
   expect(ownClaims()).toEqual(before);
   await rm(directory, { recursive: true });
 });
@@ -58,6 +59,19 @@ test('a user ends although others remove directories from /tmp at the same momen
   await once(others, 'exit');
   await rm(directory, { recursive: true });
   for (const name of await readdir('/tmp')) if (name.startsWith('churn-')) await rmdir(path.join('/tmp', name));
+});
+
+test('of ids that were all used, the one that was given back first comes first', async () => {
+  const users = await SystemUsers.open({ first: 64_100, last: 64_104 });
+  const taken = [];
+  for (let count = 0; count < 5; count += 1) taken.push(await users.take('/nowhere'));
+  for (const user of taken) await users.release(user);
+  const [first, ...others] = taken.toReversed();
+  for (const { uid } of others) setGivenBack(uid, Date.now() / 1000 - 10);
+  setGivenBack(first!.uid, Date.now() / 1000 - 20);
+  const again = await users.take('/nowhere');
+  await users.release(again);
+  expect(again).toEqual(first);
 });
 
 /** Gives a directory, with a file in it, to a user. */

@@ -63,6 +63,7 @@ test('a start that is given up while its namespaces are made ends at once', asyn
   const firefox = testInfo.outputPath('firefox');
   writeFileSync(firefox, '#!/bin/sh\nexec sleep 600\n', { mode: 0o755 });
   const service = await startTestService({ firefox });
+  const others = ownNamespaces();
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   for (let round = 1; round <= 5; round++) {
     const leaving = new AbortController();
@@ -71,10 +72,10 @@ test('a start that is given up while its namespaces are made ends at once', asyn
     // Those of the session, those that are kept ready for the next one, and then those of the browser.
     // Some containers refuse namespaces.
     const began = performance.now();
-    while (ownNamespaces() < 3 && performance.now() - began < 2000) await new Promise(setImmediate);
+    while (ownNamespaces() < others + 3 && performance.now() - began < 2000) await new Promise(setImmediate);
     leaving.abort();
     await left;
-    await expect.poll(ownNamespaces).toBeLessThan(2);
+    await expect.poll(ownNamespaces).toBeLessThan(others + 2);
   }
   await service.close();
 });

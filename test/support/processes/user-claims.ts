@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, readdirSync, utimesSync } from 'node:fs';
 
 const directory = '/var/lib/playwright-pool-users';
 
@@ -15,6 +15,11 @@ export function ownClaims(): number[] {
 /** Whether a user id was used and given back. */
 export function isGivenBack(uid: number): boolean {
   return claimsOf(uid).length === 0 && existsSync(`${directory}/free/${uid}`);
+}
+
+/** Changes the time when a user id was given back, in seconds since the epoch. */
+export function setGivenBack(uid: number, time: number): void {
+  utimesSync(`${directory}/free/${uid}`, time, time);
 }
 
 function claims(): number[][] {
