@@ -220,8 +220,6 @@ function tell(called: AppOptions<OperationTree>['called'], operation: string, co
   const { outgoing } = context.env;
   const sessionId = context.get('session')?.().id ?? context.req.param('id') ?? '';
   const startedAt = performance.now();
-  // A stream has ten other listeners.
-  outgoing.setMaxListeners(20);
   outgoing.once('close', () => {
     const requestId = String(outgoing.getHeader('x-request-id'));
     const durationMs = Math.round(performance.now() - startedAt);

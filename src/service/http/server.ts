@@ -87,6 +87,8 @@ export async function listen(options: {
     const { socket } = incoming;
     exchanges.set(socket, { incoming, outgoing });
     outgoing.setHeader('x-request-id', randomUUID());
+    // A stream with large events has 12, all for its end.
+    outgoing.setMaxListeners(20);
     options.follow?.(incoming, outgoing);
     outgoing.on('finish', () => void dropRest(incoming, socket, patience * 2));
     dropIfSlow(incoming, patience, options.leastRate ?? leastRate);
