@@ -21,7 +21,7 @@ for (const { path, connect } of [
     counts,
   }) => {
     await createPool('ci', 1);
-    const url = `${service.url.replace('http', 'ws')}${path}?pool=ci&name=nightly&tags[team]=web`;
+    const url = `${service.url.replace('http', 'ws')}${path}?pool=ci&name=nightly&tags[team]=web&release=reuse`;
     for (let round = 0; round < 2; round++) {
       const browser = await connect(url, { headers });
       const page = await browser.newPage();
@@ -42,7 +42,7 @@ for (const { path, connect } of [
     counts,
   }) => {
     await createPool('ci', 1);
-    const browser = await connect(`${service.url}${path}?pool=ci&token=${apiKey}`);
+    const browser = await connect(`${service.url}${path}?pool=ci&token=${apiKey}&release=reuse`);
     expect(await counts('ci')).toEqual({ leased: 1, waiting: 0 });
     await browser.close();
     await expect.poll(() => counts('ci')).toEqual({ leased: 0, waiting: 0 });
@@ -105,10 +105,11 @@ test('release=reuse keeps the browser, and the default replaces it', async ({ ca
 
 test('clients wait in the queue, and those that give up leave it', async ({ urlOf, createPool, counts }) => {
   await createPool('ci', 1);
-  const first = await chromium.connectOverCDP(urlOf('/cdp?pool=ci'));
-  const impatient = new WebSocket(urlOf('/cdp?pool=ci')).on('error', () => {});
+  const url = urlOf('/cdp?pool=ci&release=reuse');
+  const first = await chromium.connectOverCDP(url);
+  const impatient = new WebSocket(url).on('error', () => {});
   await expect.poll(() => counts('ci')).toEqual({ leased: 1, waiting: 1 });
-  const second = chromium.connectOverCDP(urlOf('/cdp?pool=ci'));
+  const second = chromium.connectOverCDP(url);
   await expect.poll(() => counts('ci')).toEqual({ leased: 1, waiting: 2 });
   impatient.terminate();
   await expect.poll(() => counts('ci')).toEqual({ leased: 1, waiting: 1 });
@@ -157,7 +158,7 @@ test('refusals name the reason, and cost no browser', async ({ service, call, ur
 test('without a pool in the URL, the only pool counts', async ({ urlOf, createPool, counts }) => {
   expect(await refusalOf(urlOf('/cdp'))).toMatchObject({ status: 400, message: expect.stringContaining('no pool') });
   await createPool('first', 1);
-  const browser = await chromium.connectOverCDP(urlOf('/cdp'));
+  const browser = await chromium.connectOverCDP(urlOf('/cdp?release=reuse'));
   expect(await counts('first')).toEqual({ leased: 1, waiting: 0 });
   await browser.close();
   await createPool('second', 1);
@@ -190,7 +191,7 @@ test('the key appears in no log, audit record, metric, dashboard and error', asy
   counts,
 }) => {
   await createPool('ci', 1);
-  const browser = await chromium.connect(urlOf('/playwright?pool=ci'));
+  const browser = await chromium.connect(urlOf('/playwright?pool=ci&release=reuse'));
   const { body: sessions } = await call('GET', '/browsers');
   const address = { baseURL: service.url, apiKey };
   const dashboard = await dashboardSnapshot(address, { signal: AbortSignal.timeout(10_000), project: undefined });
@@ -208,7 +209,7 @@ test('the key appears in no log, audit record, metric, dashboard and error', asy
     const { body } = await call('GET', list);
     return (body as { route: string; path: string; status: number }[]).filter(({ route }) => route === '/playwright');
   };
-  const path = '/playwright?pool=ci&token=[redacted]';
+  const path = '/playwright?pool=ci&release=reuse&token=[redacted]';
   await expect.poll(records).toContainEqual(expect.objectContaining({ path, status: 101 }));
   const { body: metrics } = await call('GET', '/metrics');
   const { body: audit } = await call('GET', list);
@@ -219,7 +220,7 @@ test('the key appears in no log, audit record, metric, dashboard and error', asy
 
 test('the answer has a link to the live view for the reports of Playwright Test', async ({ urlOf, createPool }) => {
   await createPool('ci', 1);
-  const client = new WebSocket(urlOf('/cdp?pool=ci'));
+  const client = new WebSocket(urlOf('/cdp?pool=ci&release=reuse'));
   const [answer] = (await once(client, 'upgrade')) as [{ headers: Record<string, string> }];
   const [name, link = '', ...more] = answer.headers['x-playwright-attachment']!.split('=');
   expect([name, more]).toEqual(['live view', []]);

@@ -90,7 +90,7 @@ test('a client that leaves while its profile is loaded leaves no lease', async (
 test('run and worker are the tags of the fixtures, and runs take turns', async ({ call, urlOf, createPool }) => {
   await createPool('ci', 1);
   const connect = async (run: string, worker: number) => {
-    const client = new WebSocket(urlOf(`/cdp?pool=ci&run=${run}&worker=${worker}`));
+    const client = new WebSocket(urlOf(`/cdp?pool=ci&release=reuse&run=${run}&worker=${worker}`));
     await once(client, 'open');
     return client;
   };
