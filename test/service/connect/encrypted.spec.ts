@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
-import { makeAuthority } from '../../support/http/certificates.ts';
+import { makeAuthority, type Authority, type Pair } from '../../support/http/certificates.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { isLong } from '../../support/processes/long-form.ts';
 import { test } from '../../support/worker.ts';
@@ -14,8 +14,13 @@ test.describe.configure({ mode: 'default' });
 
 const apiKey = 'the-key';
 const root = fileURLToPath(new URL('../../..', import.meta.url));
-const authority = makeAuthority();
-const pair = authority.issue({ addresses: ['127.0.0.1'], hosts: ['localhost'] });
+let authority: Authority;
+let pair: Pair;
+
+test.beforeAll(() => {
+  authority = makeAuthority();
+  pair = authority.issue({ addresses: ['127.0.0.1'], hosts: ['localhost'] });
+});
 
 /** Expects that both paths below a URL serve clients by wss and https, in a process that trusts the authority. */
 async function expectConnections(base: string, testInfo: TestInfo): Promise<void> {
