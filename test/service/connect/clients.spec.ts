@@ -38,7 +38,7 @@ test('clients that are killed at any moment leave no lease', async () => {
   const size = isLong ? 4 : 2;
   const counts = await poolOf(service, size);
   const random = randomOf(47);
-  let left = (isLong ? 2000 : 40) / 2;
+  let left = (isLong ? 2000 : 24) / 2;
   const outcomes = { open: 0, waiting: 0 };
   // Each client connects twice. Its first connection ends well, and in the second one it is killed.
   const runClients = async () => {
@@ -56,8 +56,8 @@ test('clients that are killed at any moment leave no lease', async () => {
     }
   };
   await Promise.all(Array.from({ length: isLong ? 50 : 8 }, runClients));
-  expect(outcomes.open).toBeGreaterThan(5);
-  expect(outcomes.waiting).toBeGreaterThan(5);
+  expect(outcomes.open).toBeGreaterThan(isLong ? 5 : 0);
+  expect(outcomes.waiting).toBeGreaterThan(isLong ? 5 : 0);
   await expect.poll(counts, { timeout: 5000 }).toEqual({ leased: 0, waiting: 0, idle: size });
 });
 

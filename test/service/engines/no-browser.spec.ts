@@ -7,6 +7,7 @@ import { ClientConnection } from '../../../src/service/playwright/pages/client-c
 import { refusalOf } from '../../support/http/refusal.ts';
 import { startControlPlane } from '../../support/service/machines.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
+import { isLong } from '../../support/processes/long-form.ts';
 import { commandLine } from '../../support/processes/processes.ts';
 import { callerOf, startTestService } from '../../support/service/service.ts';
 import { expect, test } from '../../support/worker.ts';
@@ -65,7 +66,7 @@ test('a start that is given up while its namespaces are made ends at once', asyn
   const service = await startTestService({ firefox });
   const others = ownNamespaces();
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
-  for (let round = 1; round <= 5; round++) {
+  for (let round = 1; round <= (isLong ? 5 : 2); round++) {
     const leaving = new AbortController();
     const start = client.browsers.create({ engine: 'firefox' }, { signal: leaving.signal });
     const left = expect(start).rejects.toThrow(/abort/);
