@@ -254,6 +254,19 @@ test('folders named suites have only projects of whole runs, because the tests l
   }
 });
 
+test('fixtures of workers are made by perWorker, because Playwright starts new workers for tests with others', async () => {
+  const entries = await readdir(join(root, 'test'), { recursive: true });
+  const files = entries.filter((entry) => entry.endsWith('.ts') && !entry.includes('suites/'));
+  const withFixtures: string[] = [];
+  for (const file of files) {
+    const text = await readFile(join(root, 'test', file), 'utf8');
+    // The text of an inner suite is in a template.
+    if (/scope: ['"]worker/.test(text.replaceAll(/`[^`]*`/g, ''))) withFixtures.push(file);
+  }
+  expect(files.length).toBeGreaterThan(300);
+  expect(withFixtures).toEqual(['support/worker.ts']);
+});
+
 test('no folder of the service, the fixtures and the tests has more than 20 files', async () => {
   const counts = new Map<string, number>();
   for (const room of ['src/service', 'fixtures', 'test']) {
