@@ -81,6 +81,9 @@ test('serves calls while an application floods its log', async ({ client, deploy
 });
 
 test('a log stream sends all lines, or those since a time, application and state, and heartbeats', async ({}, testInfo) => {
+  const warnings: string[] = [];
+  const warn = ({ name }: Error) => void warnings.push(name);
+  process.on('warning', warn);
   const clock = new TestClock();
   await using client = await startApps(testInfo, { clock });
   const say = `async (text) => {
@@ -129,6 +132,8 @@ test('a log stream sends all lines, or those since a time, application and state
   const again = await openStream<Told>(client.service, path);
   await again.ended;
   expect(lines(again.events)).toEqual(['loaded', ...written]);
+  process.off('warning', warn);
+  expect(warnings).not.toContain('MaxListenersExceededWarning');
 });
 
 test("accepts each form of the parameter since that the hosted service's command line sends", () => {
