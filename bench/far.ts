@@ -1,9 +1,11 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { chromium } from '@playwright/test';
 import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import type { Curve } from './curve.ts';
 import { curl, makeFile } from './files.ts';
+import { PageServer } from './pages.ts';
 import { ServerProcess } from './server-process.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
@@ -64,6 +66,39 @@ export async function run(runs: number): Promise<Comparison[]> {
   }
   comparisons.push(...(await timeFiles(isShort ? 1 : fileRuns)));
   return comparisons;
+}
+
+/** Connects Playwright to a server of its own over the same distance. That serves one browser, which runs already. */
+export async function limits(): Promise<Comparison[]> {
+  await using pages = await PageServer.start();
+  await using server = await ServerProcess.start('playwright-server.js');
+  await using link = await ServerProcess.start('delaying-proxy.js', server.url, String(far / 2));
+  const times: Record<Action, number[]> = { lease: [], click: [], fill: [], page: [] };
+  // The first run warms up.
+  for (let run = 0; run <= actionRuns; run++) {
+    const started = performance.now();
+    const browser = await chromium.connect(link.url.replace('http', 'ws'));
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    await page.goto(pages.url);
+    const leased = performance.now() - started;
+    await page.setContent('<button>Save</button><input>');
+    // The first action of a page takes longer, and the other side measures later ones.
+    await page.getByRole('button').click();
+    const took: Record<Action, number> = {
+      lease: leased,
+      click: await timeOf(() => page.getByRole('button').click()),
+      fill: await timeOf(() => page.getByRole('textbox').fill('text')),
+      page: await timeOf(() => context.newPage()),
+    };
+    if (run > 0) for (const action of actions) times[action].push(took[action]);
+    await browser.close();
+  }
+  return actions.map((action) => ({
+    measure: `${names[action]} over playwright at ${far} ms`,
+    unit: 'ms',
+    ours: times[action],
+  }));
 }
 
 /** Measures how times grow with the round trip, and from which one on Playwright's own protocol is faster. */
