@@ -4,7 +4,7 @@ import { median } from './comparison.ts';
 export type Curve = {
   measure: string;
   unit: string;
-  points: { size: number; cost: number }[];
+  points: { size: number; cost: number; samples?: number[] }[];
   isLinear?: boolean;
 };
 
@@ -17,7 +17,7 @@ export async function measureCurve(
   for (const size of sizes) {
     const costs: number[] = [];
     for (let run = 0; run < runs; run++) costs.push(await costOf(size));
-    points.push({ size, cost: median(costs) });
+    points.push({ size, cost: median(costs), samples: costs });
   }
   return { measure, unit, points };
 }

@@ -1,7 +1,9 @@
+import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { chromium } from '@playwright/test';
+import { namedBuild, playwrightDirectory } from '../build/src/service/chromium/playwright-builds.js';
 import { interleavedWithoutWarmUp, median, type Comparison } from './comparison.ts';
 import type { Curve } from './curve.ts';
 import { curl, makeFile } from './files.ts';
@@ -25,7 +27,7 @@ const far = 100;
 const breakEvenTrips = [0, 1, 2, 5, 10, 20];
 const breakEvenRuns = 3;
 
-type Action = 'lease' | 'click' | 'fill' | 'page';
+export type Action = 'lease' | 'click' | 'fill' | 'page';
 const names: Record<Action, string> = {
   lease: 'lease to first page',
   click: 'a click',
@@ -41,7 +43,7 @@ const fileRuns = 3;
 /** Over CDP, Playwright waits for 2 to 11 answers during these, so they have no bar. */
 const manyAnswers: ReadonlySet<Action> = new Set(['click', 'fill', 'page'] as const);
 
-type Place = { transport: string; roundTrip: number };
+export type Place = { transport: string; roundTrip: number };
 
 /** Compares a far service with a near one. A proxy delays the bytes to the service and back. */
 export async function run(runs: number): Promise<Comparison[]> {
@@ -58,6 +60,7 @@ export async function run(runs: number): Promise<Comparison[]> {
       unit: 'ms',
       ...suite,
     });
+    if (transport === 'playwright') comparisons.push(addedTrips('', suite), await withEverything(runs, files));
     const times = await timeActions({ transport, roundTrip: far }, isShort ? 1 : actionRuns);
     for (const action of actions) {
       if (transport === 'cdp' && manyAnswers.has(action)) continue;
@@ -103,25 +106,31 @@ export async function limits(): Promise<Comparison[]> {
 
 /** Measures how times grow with the round trip, and from which one on Playwright's own protocol is faster. */
 export async function curves(): Promise<Curve[]> {
-  const curves: Curve[] = [await breakEven()];
-  for (const transport of transports) {
-    const curve = (name: string): Curve => ({
-      measure: `${name} over ${transport}, by the round trip`,
-      unit: 'ms',
-      points: [],
-      isLinear: true,
-    });
-    const suite = curve('examples/todo');
-    const ofActions = actions.map((action) => ({ action, curve: curve(names[action]) }));
-    for (const roundTrip of roundTrips) {
+  return [await breakEven(), ...(await byDistance()).map(({ curve }) => curve)];
+}
+
+/** How the times of the suite and of actions grow with the round trip. */
+export async function byDistance(
+  isShort = false,
+): Promise<{ transport: string; of: 'suite' | Action; curve: Curve }[]> {
+  const found = transports.flatMap((transport) =>
+    (['suite', ...actions] as const).map((of) => {
+      const measure = `${of === 'suite' ? 'examples/todo' : names[of]} over ${transport}, by the round trip`;
+      const curve: Curve = { measure, unit: 'ms', points: [], isLinear: true };
+      return { transport, of, curve };
+    }),
+  );
+  for (const roundTrip of isShort ? [near, far] : roundTrips) {
+    for (const transport of transports) {
       const place = { transport, roundTrip };
-      suite.points.push({ size: roundTrip, cost: await timeTodo(place) });
-      const times = await timeActions(place, actionRuns);
-      for (const { action, curve } of ofActions) curve.points.push({ size: roundTrip, cost: median(times[action]) });
+      const suite = [await timeTodo(place, isShort ? 'login.spec' : undefined)];
+      const times = { suite, ...(await timeActions(place, isShort ? 1 : actionRuns)) };
+      console.log(`far: examples/todo over ${transport} at ${roundTrip} ms took ${Math.round(suite[0]! / 1000)} s`);
+      for (const { of, curve } of found.filter((found) => found.transport === transport))
+        curve.points.push({ size: roundTrip, cost: median(times[of]), samples: times[of] });
     }
-    curves.push(suite, ...ofActions.map(({ curve }) => curve));
   }
-  return curves;
+  return found;
 }
 
 /** The time of the suite over Playwright's own protocol, divided by that over CDP. Medians of interleaved runs. */
@@ -146,10 +155,34 @@ export async function breakEven(): Promise<Curve> {
 }
 
 /** The wall time of the suite, in milliseconds. Its application is beside the browsers. */
-async function timeTodo(place: Place, files?: string): Promise<number> {
-  return await atDistance(place, (environment) =>
-    timeSuite({ config: 'bench/far-todo.config.ts', ...(files && { files }), environment }),
-  );
+async function timeTodo(place: Place, files?: string, use: object = {}): Promise<number> {
+  return await atDistance(place, (environment) => {
+    const lease = JSON.parse(environment['BENCH_LEASE']!) as object;
+    const variables = { ...environment, BENCH_LEASE: JSON.stringify({ ...lease, ...use }) };
+    return timeSuite({ config: 'bench/far-todo.config.ts', ...(files && { files }), environment: variables });
+  });
+}
+
+/** The suite with all artifacts. Without Playwright's ffmpeg there are no videos. */
+async function withEverything(runs: number, files?: string): Promise<Comparison> {
+  const build = `ffmpeg-${(await namedBuild('ffmpeg'))?.revisions[0]}`;
+  const hasVideo = existsSync(path.join(playwrightDirectory(process.env), build));
+  if (!hasVideo) console.log(`far: no videos, because ${build} of Playwright isn't installed`);
+  const use = { trace: 'on', screenshot: 'on', ...(hasVideo && { video: 'on' }) };
+  const suite = await interleavedWithoutWarmUp(runs, {
+    ours: () => timeTodo({ transport: 'playwright', roundTrip: far }, files, use),
+    other: () => timeTodo({ transport: 'playwright', roundTrip: near }, files, use),
+  });
+  return addedTrips(' with trace, screenshot and video on', suite);
+}
+
+/** The time that the distance adds, divided by the round trip. */
+function addedTrips(name: string, { ours, other }: { ours: number[]; other: number[] }): Comparison {
+  return {
+    measure: `round trips that ${far} ms add to examples/todo over playwright${name}`,
+    unit: 'round trips',
+    ours: ours.map((time, run) => (time - other[run]!) / (far - near)),
+  };
 }
 
 /** Each action's times in milliseconds. */
@@ -211,13 +244,14 @@ async function timeSpec(spec: string, place: Place, variables: Record<string, st
 }
 
 /** Runs `act` with the environment of suites whose service is at this distance. */
-async function atDistance<T>(
+export async function atDistance<T>(
   { transport, roundTrip }: Place,
   act: (environment: Record<string, string>) => Promise<T>,
+  size = 2,
 ): Promise<T> {
   await using service = await ServiceProcess.start();
   await using proxy = await ServerProcess.start('delaying-proxy.js', service.url, String(roundTrip / 2));
-  const pool = { name: 'far', size: 2, transport };
+  const pool = { name: 'far', size, transport };
   return await act({
     PLAYWRIGHT_POOL_BASE_URL: proxy.url,
     PLAYWRIGHT_POOL_API_KEY: apiKey,
