@@ -21,6 +21,8 @@ const benches: Record<string, () => Promise<Bench>> = {
   typing: () => import('./typing.ts'),
   far: () => import('./far.ts'),
   machines: () => import('./machines.ts'),
+  workers: () => import('./workers.ts'),
+  kills: () => import('./kills.ts'),
   dashboard: () => import('./dashboard.ts'),
 };
 

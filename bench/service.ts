@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
@@ -8,6 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { createClient, type Client } from 'playwright-pool/client';
 import { memoryOf } from './memory.ts';
+import { processorTimeOf } from './processes.ts';
 
 const main = fileURLToPath(new URL('../dist/src/cli/main.js', import.meta.url));
 
@@ -74,17 +75,7 @@ export class ServiceProcess implements AsyncDisposable {
 
   /** The processor time of the process and its descendants so far, in milliseconds. Linux only. */
   async processorTime(): Promise<number> {
-    const processes = new Map<number, { parent: number; ticks: number }>();
-    for (const pid of (await readdir('/proc')).filter((name) => /^\d+$/.test(name))) {
-      const status = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
-      // The fields after the name. The name may contain any character.
-      const fields = status?.slice(status.lastIndexOf(')') + 2).split(' ');
-      if (fields)
-        processes.set(Number(pid), { parent: Number(fields[1]), ticks: Number(fields[11]) + Number(fields[12]) });
-    }
-    const isBelow = (pid: number): boolean =>
-      pid === this.#child.pid || (processes.has(pid) && isBelow(processes.get(pid)!.parent));
-    return [...processes].reduce((sum, [pid, { ticks }]) => (isBelow(pid) ? sum + ticks * 10 : sum), 0);
+    return await processorTimeOf(this.#child.pid!);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

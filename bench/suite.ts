@@ -33,5 +33,5 @@ export function startSuite({ config, files, workers, environment }: Suite) {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (data: Buffer) => (output += data.toString()));
   const ended = once(child, 'close').then(([code]) => ({ code: code as number | null, output }));
-  return { ended, stop: () => child.kill('SIGINT') };
+  return { pid: child.pid!, ended, stop: () => child.kill('SIGINT') };
 }

@@ -1,6 +1,6 @@
 import { defineConfig } from '@playwright/test';
 
-const { BENCH_SIDE, BENCH_CHROMIUM, BENCH_LEASE } = process.env;
+const { BENCH_SIDE, BENCH_CHROMIUM, BENCH_LEASE, BENCH_REPEAT } = process.env;
 
 const useOf: Record<string, object> = { stock: { launchOptions: { executablePath: BENCH_CHROMIUM } }, plain: {} };
 
@@ -12,6 +12,7 @@ export default defineConfig({
   testDir: '.',
   outputDir: '../test-results',
   fullyParallel: true,
+  repeatEach: Number(BENCH_REPEAT ?? 1),
   reporter: 'dot',
   use: useOf[BENCH_SIDE ?? ''] ?? JSON.parse(BENCH_LEASE ?? '{}'),
 });
