@@ -25,19 +25,19 @@ export async function run(runs: number): Promise<Comparison[]> {
 }
 
 /** Measures how the control plane's times and memory grow with the machines. */
-export async function curves(): Promise<Curve[]> {
+export async function curves(sizes = [1, 10, machines], seconds = loadSeconds): Promise<Curve[]> {
   const acquire = curveOf('p99 of an acquire inside the control plane', 'ms');
   const handOff = curveOf('p99 of a release to the next waiter', 'ms');
   const memory = curveOf('peak memory of the control plane', 'MB');
   const processor = curveOf("the control plane's processor time per second", 'ms');
-  for (const size of [1, 10, 100]) {
+  for (const size of sizes) {
     await using simulated = await SimulatedRuns.start(size);
-    const load = await simulated.measure(loadSeconds);
+    const load = await simulated.measure(seconds);
     // Durations are whole milliseconds.
-    acquire.points.push({ size, cost: Math.max(0.5, quantile(load.acquires, 0.99)) });
-    handOff.points.push({ size, cost: quantile(load.handOffs, 0.99) });
+    acquire.points.push({ size, cost: Math.max(0.5, quantile(load.acquires, 0.99)), samples: load.acquires });
+    handOff.points.push({ size, cost: quantile(load.handOffs, 0.99), samples: load.handOffs });
     memory.points.push({ size, cost: load.memory });
-    processor.points.push({ size, cost: load.processorTime / loadSeconds });
+    processor.points.push({ size, cost: load.processorTime / seconds });
   }
   return [acquire, handOff, memory, processor];
 }

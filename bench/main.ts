@@ -1,9 +1,9 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { availableParallelism } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { median, spread, type Comparison } from './comparison.ts';
 import { exponent, slope, type Curve } from './curve.ts';
+import { machine } from './machine.ts';
 
 /** The benches by name. Loaded on demand, so that no bench warms up code for another. */
 const benches: Record<string, () => Promise<Bench>> = {
@@ -26,12 +26,18 @@ const benches: Record<string, () => Promise<Bench>> = {
   dashboard: () => import('./dashboard.ts'),
 };
 
+/** Not a bench: it shows what some benches measure. */
+const publishing = 'publish';
+
 const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits | --costs]]
+       npm run bench -- publish [--short]
 
 Compares figures of this package with those of the other side, interleaved on this machine, and exits with 1 when one misses its bar
 in bench/bars.json, or could not be taken. With --short each runs once, to see that it works, and no bar counts. With --curves they print instead how costs
 grow with sizes, and the power of the size that they grow with; of times that grow with the round trip, how many round trips they have. With --limits they print what some measures take at least: in place of ours, what no
 such service can do without. With --costs they print where the time of a short test goes: processor time, calls, context switches and messages of each process.
+
+publish writes a page to build/bench: figures by distance, by workers, by waiters and of killed runs, with pictures, raw data, machine and versions.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
@@ -76,13 +82,20 @@ async function main(): Promise<void> {
     help: { type: 'boolean' },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
-  const unknown = positionals.filter((name) => !(name in benches));
+  const unknown = positionals.filter((name) => !(name in benches) && name !== publishing);
   if (values.help || unknown.length > 0) {
     console.log(unknown.length > 0 ? `Unknown bench: ${unknown.join(', ')}.\n\n${usage}` : usage);
     process.exitCode = unknown.length > 0 ? 2 : 0;
     return;
   }
-  console.log(versions());
+  const { versions, cores } = machine();
+  console.log(
+    `playwright-pool ${versions.package}, Playwright ${versions.Playwright}, Node ${versions.Node}, ${process.platform} ${process.arch}, ${cores} cores`,
+  );
+  if (positionals.includes(publishing)) {
+    const { publish } = await import('./publish.ts');
+    return await publish(values.short ?? false);
+  }
   const names = positionals.length > 0 ? positionals : Object.keys(benches);
   if (values.curves) await printCurves(names);
   else if (values.limits) await printLimits(names);
@@ -180,16 +193,4 @@ function toRow({ measure, unit, ours, other, higherIsBetter }: Comparison, bars:
     spread: [ours, ...(other ? [other] : [])].map(spread).join(' / '),
     result: (higherIsBetter ? figure >= bar : figure <= bar) ? 'held' : 'missed',
   };
-}
-
-function versions(): string {
-  const { version } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8')) as {
-    version: string;
-  };
-  const playwright = JSON.parse(
-    readFileSync(new URL('../node_modules/@playwright/test/package.json', import.meta.url), 'utf8'),
-  ) as {
-    version: string;
-  };
-  return `playwright-pool ${version}, Playwright ${playwright.version}, Node ${process.version}, ${process.platform} ${process.arch}, ${availableParallelism()} cores`;
 }

@@ -178,7 +178,10 @@ async function paced(perSecond: number, seconds: number, act: () => Promise<void
   for (let index = 0; index < perSecond * seconds; index++) {
     const early = started + (index * 1000) / perSecond - performance.now();
     if (early > 1) await sleep(early);
-    acts.push(act());
+    const acting = act();
+    // The failure is thrown below. Until then it must not end the process.
+    acting.catch(() => undefined);
+    acts.push(acting);
   }
   await Promise.all(acts);
 }
