@@ -62,7 +62,7 @@ test('the tarball has the build and its documents, no path of this machine, belo
   expect(files).toEqual(expect.arrayContaining([...needed, 'dist/src/cli/main.js', 'docs/cli.md']));
   const kinds = [
     /^(CHANGELOG\.md|LICENSE|README\.md|package\.json)$/,
-    /^docs\/pictures\/[\w-]+\.webp$/,
+    /^docs\/pictures\/[\w-]+\.(svg|webp)$/,
     /^dist\/(src|fixtures|chunks)\/[\w./-]+\.(js|d\.ts|css)(\.map)?$/,
     /^(src|fixtures)\/[\w./-]+\.(ts|js|css|md)$/,
     /^deploy\/([\w-]+\.(yaml|hcl|json|sh)|Dockerfile|kubernetes\/[\w/-]+\.yaml)$/,
