@@ -81,7 +81,7 @@ export default {
       ],
     ],
   },
-  'src/client/markdown.ts': {
+  'src/client/text-tables.ts': {
     tests: ['report/job-summary.spec'],
     changes: [['/^https?:$/', '/:$/']],
   },

@@ -1,4 +1,5 @@
 import stringWidth from 'string-width';
+import { alignedLines } from '../client/text-tables.ts';
 import type { Columns } from './table.ts';
 import { printable, styled } from './terminal.ts';
 
@@ -6,16 +7,8 @@ import { printable, styled } from './terminal.ts';
 export function tableLines<T>(items: T[], columns: Columns<T>): string[] {
   const cellOf = (item: T, cell: Columns<T>[string]) => (typeof cell === 'string' ? item[cell as keyof T] : cell(item));
   const rows = items.map((item) => Object.values(columns).map((cell) => printable(String(cellOf(item, cell) ?? ''))));
-  const lines = [Object.keys(columns), ...rows];
-  // Not Math.max(...): with one argument per row it would overflow the stack.
-  const widths = Object.keys(columns).map((_, column) =>
-    lines.reduce((widest, cells) => Math.max(widest, stringWidth(cells[column]!)), 0),
-  );
-  return lines.map((cells, index) => {
-    const padded = cells.map((cell, column) => cell + ' '.repeat(widths[column]! - stringWidth(cell)));
-    const line = padded.join('  ').trimEnd();
-    return index === 0 ? styled(process.stdout, 'bold', line) : line;
-  });
+  const [head = '', ...lines] = alignedLines([Object.keys(columns), ...rows], stringWidth);
+  return [styled(process.stdout, 'bold', head), ...lines];
 }
 
 /** Cuts a line that is wider than the terminal, between two characters. Codes for styles have no width. */

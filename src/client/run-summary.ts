@@ -1,6 +1,6 @@
 import type { RunTestResult, TestRun } from '../contract/test-runs.ts';
 import type { Client } from './client.ts';
-import { markdownLink, markdownTable, markdownText } from './markdown.ts';
+import { alignedLines, markdownLink, markdownTable, markdownText } from './text-tables.ts';
 import type { CallOptions } from './request.ts';
 
 /** A run, and the tests that people look at first. */
@@ -164,10 +164,7 @@ function failureLines(test: RunTestResult, isShort: boolean): string[] {
 
 /** The title and the aligned columns. The last column may have characters of any width. */
 function tableLines({ title, head, rows }: RunTable): string[] {
-  const all = [head.map((name) => name.toUpperCase()), ...rows];
-  const widths = head.map((_, column) => Math.max(...all.map((cells) => cells[column]!.length)));
-  const lines = all.map((cells) => cells.map((cell, column) => cell.padEnd(widths[column]!)).join('  '));
-  return [`${title}:`, ...lines.map((line) => line.trimEnd())];
+  return [`${title}:`, ...alignedLines([head.map((name) => name.toUpperCase()), ...rows])];
 }
 
 function oneLine(text: string): string {

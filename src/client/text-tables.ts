@@ -21,3 +21,15 @@ export function markdownLink(text: string, url: string | undefined, otherwise = 
 export function markdownTable(head: string[], rows: string[][]): string {
   return [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |`).join('\n');
 }
+
+/** The lines of a table with aligned columns. `widthOf` measures the cells, by default in UTF-16 units. */
+export function alignedLines(rows: string[][], widthOf = ({ length }: string): number => length): string[] {
+  const widths = (rows[0] ?? []).map((_, column) =>
+    // Not Math.max(...): with one argument per row it would overflow the stack.
+    rows.reduce((widest, cells) => Math.max(widest, widthOf(cells[column]!)), 0),
+  );
+  return rows.map((cells) => {
+    const padded = cells.map((cell, column) => cell + ' '.repeat(widths[column]! - widthOf(cell)));
+    return padded.join('  ').trimEnd();
+  });
+}
