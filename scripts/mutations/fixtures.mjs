@@ -32,9 +32,13 @@ export default {
       ["if (isEmbedded) return { transport: 'cdp', reason: near };", ''],
       ['if (waitedMs < farFrom)', 'if (waitedMs < 0)'],
       ['reason: needsCdp, warning: slow(needsCdp) }', 'reason: needsCdp }'],
-      ['minorOf(offered) === minor', 'offered === version'],
       ["if (transport === 'playwright') throw error", "if (transport === 'cdp') throw error"],
     ],
+  },
+  'fixtures/transport/own-version.ts': {
+    tests: ['transport/transport.spec'],
+    title: 'if the Playwright versions differ',
+    changes: [['other.startsWith(minor)', 'other === version']],
   },
   'fixtures/transport/overlapped-ends.ts': {
     tests: ['transport/far-ends.spec'],
