@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import type { Engine } from '../contract/values.ts';
+import { findPool } from '../client/find-pool.ts';
 import { fixOfCopies } from './check-playwright.ts';
 import { connected, hostedURL } from './connection.ts';
 import type { Examined, Finding } from './finding.ts';
@@ -159,7 +159,8 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
       continue;
     }
     // Ask the service first, because the config doesn't change the size of an existing pool.
-    const size = (await sizeOf(name, engine, { options, env, signal })) ?? pool.size;
+    const found = await connected(options, env, signal, (client) => findPool(client, { name, engine }, { signal }));
+    const size = found?.browser_pool_config.size ?? pool.size;
     const isChromium = engine === 'chromium';
     const title = isChromium ? name : `${name} with ${engine}`;
     const message = `${title} has ${counted(size ?? 0, 'browser')} for ${counted(workers, 'worker')}`;
@@ -177,25 +178,6 @@ async function checkPool({ workers, projects }: Suite, { options, env, signal }:
     }
   }
   return findings;
-}
-
-async function sizeOf(
-  name: string,
-  engine: Engine,
-  { options, env, signal }: Pick<Examined, 'options' | 'env' | 'signal'>,
-): Promise<number | undefined> {
-  try {
-    return await connected(options, env, signal, async ({ browserPools }) => {
-      // A name means the pool of Chromium.
-      if (engine === 'chromium') return (await browserPools.retrieve(name, { signal })).browser_pool_config.size;
-      for await (const { id, name: other, browser_pool_config: has } of browserPools.list({ query: name }, { signal }))
-        if ([id, other].includes(name) && has['engine'] === engine) return has.size;
-      return undefined;
-    });
-  } catch (error) {
-    if (error instanceof Error && error.name === 'NotFoundError') return undefined;
-    throw error;
-  }
 }
 
 /** Finds idle timeouts that are too short for a paused debugger or a test that waits without the browser. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { NotFoundError } from '../client/errors.ts';
+import { unlessMissing } from '../client/errors.ts';
 import type { Client, DeploymentEvent, InvocationEvent } from '../client/index.ts';
 import { CommandError } from './command-error.ts';
 import { connectionOptions, type ConnectionOptions } from './connection.ts';
@@ -51,19 +51,9 @@ async function printLogs(
 
 async function eventsOf(client: Client, id: string, since: string | undefined, signal: AbortSignal): Promise<Events> {
   const query = since === undefined ? {} : { since };
-  if (await exists(client.deployments.retrieve(id, { signal })))
+  if (await unlessMissing(client.deployments.retrieve(id, { signal })))
     return client.deployments.follow(id, query, { signal });
-  if (await exists(client.invocations.retrieve(id, { signal })))
+  if (await unlessMissing(client.invocations.retrieve(id, { signal })))
     return client.invocations.follow(id, query, { signal });
   throw new CommandError(`no deployment and no invocation has the id ${id}`);
-}
-
-async function exists(found: Promise<unknown>): Promise<boolean> {
-  try {
-    await found;
-    return true;
-  } catch (error) {
-    if (error instanceof NotFoundError) return false;
-    throw error;
-  }
 }

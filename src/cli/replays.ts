@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import { Command } from 'commander';
-import { NotFoundError } from '../client/errors.ts';
+import { unlessMissing } from '../client/errors.ts';
 import type { Client } from '../client/index.ts';
 import type { Replay } from '../contract/replays.ts';
 import { CommandError, exitCodes } from './command-error.ts';
@@ -99,19 +99,15 @@ async function findReplay(
   replayId: string | undefined,
   signal: AbortSignal,
 ): Promise<FoundReplay> {
-  const alone = replayId === undefined ? client.browsers.replays.retrieve(id, { signal }) : undefined;
-  const replay = await alone?.catch(unlessMissing);
+  const replay =
+    replayId === undefined ? await unlessMissing(client.browsers.replays.retrieve(id, { signal })) : undefined;
   if (replay?.session_id !== undefined) return { ...replay, session_id: replay.session_id };
-  const replays = await client.browsers.replays.list(id, { signal }).catch(unlessMissing);
+  const replays = await unlessMissing(client.browsers.replays.list(id, { signal }));
   if (!replays) throw new CommandError(`there is no session ${replayId === undefined ? 'or recording ' : ''}${id}`);
   const found = replays.findLast(({ replay_id }) => replayId === undefined || replay_id === replayId);
   if (found) return { ...found, session_id: id };
   const missing = replayId === undefined ? 'recordings' : `recording ${replayId}`;
   throw new CommandError(`the session ${id} has no ${missing}`);
-}
-
-function unlessMissing(error: unknown): undefined {
-  if (!(error instanceof NotFoundError)) throw error;
 }
 
 type SavedFile = { file: string; bytes: number };

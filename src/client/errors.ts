@@ -63,6 +63,16 @@ export class NotFoundError extends ServiceError {
   override name = 'NotFoundError';
 }
 
+/** The answer to a call; `undefined` if it is 404. */
+export async function unlessMissing<T>(answer: Promise<T>): Promise<T | undefined> {
+  try {
+    return await answer;
+  } catch (error) {
+    if (error instanceof NotFoundError) return undefined;
+    throw error;
+  }
+}
+
 /** 409: the state of the resource forbids the call. */
 export class ConflictError extends ServiceError {
   override name = 'ConflictError';

@@ -45,7 +45,8 @@ const rules: Record<string, { may: string[]; mayNot: string[] }> = {
       ../../fixtures/index.ts undici`),
   },
   'src/cli/a.ts': {
-    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/ci-run.ts ../client/run-summary.ts ../service/service.ts ../service/process/b.ts
+    may: words(`../contract/contract.ts ../client/index.ts ../client/wrong-scheme.ts ../client/ci-run.ts ../client/run-summary.ts
+      ../client/find-pool.ts ../client/text-tables.ts ../service/service.ts ../service/process/b.ts
       ../archive/index.ts ../tunnel/b.ts ../../fixtures/options.ts ../../fixtures/lease/browser/playwright-browser.ts
       commander yazl node:path ./b.ts`),
     mayNot:
@@ -188,6 +189,7 @@ function roomsOfFixtures(): typeof rules {
       '../transport/b.ts',
       '../profile/b.ts',
       '../../src/client/failure-policy.ts',
+      '../../src/client/find-pool.ts',
       '../../src/reaper/holder.ts',
       '../../src/reaper/ledger.ts',
       '../../src/tunnel/b.ts',
