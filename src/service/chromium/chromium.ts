@@ -27,6 +27,8 @@ export type ChromiumSettings = { executable?: string; sandbox?: boolean; blockLo
 
 /** A running Chromium. */
 export type Chromium = {
+  /** Such as `131.0.6778.33`. */
+  version: string;
   /** Whether the service can load extensions into it. */
   takesExtensions: boolean;
   /** Whether its pages are kept from all programs on this machine. */
@@ -75,9 +77,6 @@ export type LaunchOptions = {
 };
 
 const launchTimeoutMs = 30_000;
-
-/** The versions of the programs that this process has started, by their paths. */
-export const startedVersions = new Map<string, string>();
 
 /** Starts a Chromium without a page. Throws `unavailable` if it doesn't start, and the signal's reason. */
 export async function launchChromium(options: LaunchOptions): Promise<Chromium> {
@@ -141,7 +140,7 @@ async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chrom
       throw new Error('Chromium was started without the pipes for its debugging commands');
     const cdp = new CdpConnection(input, toChild);
     egress.openContexts = async () => (await cdp.send('Target.getBrowserContexts', {})).browserContextIds;
-    await untilReady(child, cdp, { output, executable, signal });
+    const version = await untilReady(child, cdp, { output, executable, signal });
     if (child.pid === undefined) throw new Error('Chromium was started, but the system gave it no process id');
     const close = async (timeoutMs: number) => {
       const timer = setTimeout(() => void kill(), timeoutMs);
@@ -151,6 +150,7 @@ async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chrom
     };
     const takesExtensions = options.extensions ?? false;
     return {
+      version,
       takesExtensions,
       blocksLoopback: blockLoopback,
       egress,
@@ -167,20 +167,20 @@ async function launchWith(egress: Egress, options: LaunchOptions): Promise<Chrom
   }
 }
 
-/** Waits for the first answer. Chromium writes on its standard error why it doesn't start. */
+/** Waits for the first answer, and returns the version. Chromium writes on its standard error why it doesn't start. */
 async function untilReady(
   child: ChildProcess,
   cdp: CdpConnection,
   { output, executable, signal }: { output: OutputLines; executable: string; signal: AbortSignal | undefined },
-): Promise<void> {
+): Promise<string> {
   const ended = new Promise<string>((resolve) => {
     child.once('error', (error) => resolve(`could not be started: ${error.message}`));
     child.once('close', (code, killedBy) => resolve(`ended with ${killedBy ?? `code ${code}`} before it was ready`));
   });
-  const problem = await Promise.race([
+  const answer = await Promise.race([
     ended,
     cdp.send('Browser.getVersion', {}, { timeoutMs: launchTimeoutMs, ...(signal && { signal }) }).then(
-      ({ product }) => void startedVersions.set(executable, product.replace(/^.*\//, '')),
+      ({ product }) => ({ version: product.replace(/^.*\//, '') }),
       async () => {
         signal?.throwIfAborted();
         if (!cdp.isClosed) return `was not ready within ${launchTimeoutMs / 1000} s`;
@@ -188,8 +188,8 @@ async function untilReady(
       },
     ),
   ]);
-  if (problem !== undefined)
-    throw new OperationError('unavailable', `Chromium (${executable}) ${problem}${advice(output.last)}`);
+  if (typeof answer !== 'string') return answer.version;
+  throw new OperationError('unavailable', `Chromium (${executable}) ${answer}${advice(output.last)}`);
 }
 
 function advice(output: string): string {

@@ -25,6 +25,8 @@ type PrivateNamespaces = { directory: string; namespaces: Namespaces };
  * of its own, and directories that no other user can enter. If the system allows namespaces, it also gets those.
  */
 export class Isolation {
+  /** The versions of the programs that it has started, by their paths. */
+  readonly startedVersions = new Map<string, string>();
   readonly #users: SystemUsers | undefined;
   readonly #directory: string;
   #hasSandbox = true;
@@ -95,6 +97,12 @@ export class Isolation {
    * protects the service. The user-data directory must be the user's already.
    */
   async launch(options: LaunchOptions): Promise<Chromium> {
+    const chromium = await this.#launch(options);
+    this.startedVersions.set(options.executable, chromium.version);
+    return chromium;
+  }
+
+  async #launch(options: LaunchOptions): Promise<Chromium> {
     if (!options.isolatedUser) return await launchChromium(options);
     const { namespaces } = options.isolatedUser;
     const executable = await this.#chromium(options.executable, options.environment);

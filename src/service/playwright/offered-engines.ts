@@ -1,5 +1,4 @@
 import type { OfferedEngine } from '../../contract/organization.ts';
-import { startedVersions } from '../chromium/chromium.ts';
 import { findAllChromiums } from '../chromium/find-chromium.ts';
 import type { Environment } from '../chromium/playwright-builds.ts';
 import type { Clock } from '../process/clock.ts';
@@ -11,6 +10,7 @@ type Sources = {
   playwrights: readonly InstalledPlaywright[];
   firefox: string | undefined;
   environment: Environment;
+  isolation: { startedVersions: ReadonlyMap<string, string> };
   clock: Clock;
 };
 
@@ -59,7 +59,13 @@ export class OfferedEngines {
   }
 }
 
-async function offeredEngines({ chromium, playwrights, firefox, environment }: Sources): Promise<OfferedEngine[]> {
+async function offeredEngines({
+  chromium,
+  playwrights,
+  firefox,
+  environment,
+  isolation: { startedVersions },
+}: Sources): Promise<OfferedEngine[]> {
   const versions = playwrights.map(({ version }) => version);
   // A given executable may be missing.
   const chromiums = await findAllChromiums(chromium.executable, environment).catch(() => []);
