@@ -131,7 +131,13 @@ export class PlaywrightEndpoint {
     client.on('message', () => session.touch());
     const waiting = session.claimBytes();
     const pages = session instanceof EngineSession ? session.pages.follow((message) => host.send(message)) : undefined;
-    relay(client, host, { waiting, arrived: countArriving(client, socket, waiting), network, pages });
+    relay(client, host, {
+      clock: this.#clock,
+      waiting,
+      arrived: countArriving(client, socket, waiting),
+      network,
+      pages,
+    });
   }
 
   async #publish(

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { WebSocket } from '../http/websockets.ts';
+import type { Clock } from '../process/clock.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
 import type { ClientConnection } from './pages/client-connection.ts';
@@ -9,6 +10,8 @@ const largestMessage = 256 * 1024 * 1024;
 /** While this many bytes or more wait for one side, the service reads nothing from the other one. */
 const highWaterMark = 8 * 1024 * 1024;
 const openTimeoutMs = 10_000;
+/** How long a client's messages wait for the start of a trace. Then the trace may lack an action. */
+const traceStartMs = 10_000;
 
 /** Connects to a Playwright host. The host accepts only clients of this machine. */
 export async function openHost(endpoint: string): Promise<WebSocket> {
@@ -43,11 +46,13 @@ export function relay(
   client: WebSocket,
   host: WebSocket,
   {
+    clock,
     waiting,
     arrived,
     network,
     pages,
   }: {
+    clock: Clock;
     waiting: Claim;
     arrived: () => number;
     network?: ExposedNetwork | undefined;
@@ -58,6 +63,7 @@ export function relay(
   /** The id of a trace's start without an answer, and the messages that wait for it. */
   let starting: string | undefined;
   const held: ClientMessage[] = [];
+  let cancelDeadline: (() => void) | undefined;
   const readClient = () => {
     if (client.isPaused && starting === undefined && host.bufferedAmount < highWaterMark && !tunnel?.isFull)
       client.resume();
@@ -92,11 +98,18 @@ export function relay(
     const forHost = messageForHost(data, network?.proxyUrl);
     if (!forHost) return close(client, 1007, 'the message is nested too deeply');
     starting = startOfTrace(data);
+    if (starting !== undefined) cancelDeadline = clock.after(traceStartMs, traceHasStarted);
     host.send(forHost, { binary: isBinary }, () => {
       waiting.release(counted);
       readClient();
     });
     if (starting !== undefined || host.bufferedAmount >= highWaterMark) client.pause();
+  };
+  const traceHasStarted = () => {
+    cancelDeadline?.();
+    starting = undefined;
+    for (const message of held.splice(0)) pass(message);
+    readClient();
   };
   client.on('message', (data: Buffer, isBinary) => {
     if (tunnel?.takes(data)) {
@@ -107,17 +120,14 @@ export function relay(
     pass({ data, isBinary, counted: arrived() });
   });
   host.on('message', (data: Buffer, isBinary) => {
-    if (starting !== undefined && isAnswerTo(starting, data)) {
-      starting = undefined;
-      for (const message of held.splice(0)) pass(message);
-      readClient();
-    }
+    if (starting !== undefined && isAnswerTo(starting, data)) traceHasStarted();
     if (pages?.takes(data)) return;
     send(data, isBinary);
     if (client.bufferedAmount >= highWaterMark) host.pause();
   });
   client.on('error', () => client.terminate());
   client.once('close', () => {
+    cancelDeadline?.();
     pages?.close();
     waiting.end();
     host.terminate();
