@@ -263,8 +263,7 @@ export class MachineSession extends Session {
     await changeProxyOn(this.host, this, { proxy, signal }).catch((error: unknown) => {
       throw toOperationError(error, this.host.url);
     });
-    if (proxy) this.settings.proxy = proxy;
-    else delete this.settings.proxy;
+    this.settings.proxy = proxy;
     this.record();
   }
 

@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { OperationError } from '../../contract/errors.ts';
-import type { Exposure } from '../chromium/network/exposure.ts';
+import type { Egress } from '../chromium/network/egress.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import type { Clock } from '../process/clock.ts';
-import type { Claim, WaitingBytes } from '../process/waiting-bytes.ts';
+import type { WaitingBytes } from '../process/waiting-bytes.ts';
 import { withoutCdp } from '../sessions/in-session.ts';
 import type { Launch, OtherEngine } from '../sessions/launch.ts';
 import type { SessionHome } from '../sessions/local/session-home.ts';
@@ -44,26 +44,21 @@ export class EngineSession extends ShownSession {
   #emptied: Promise<void> | undefined;
   readonly #engine: OtherEngine;
   readonly #home: SessionHome;
-  readonly #waitingBytes: WaitingBytes;
   readonly #start: Own['start'];
-  readonly #end = new AbortController();
   #browser: EngineBrowser;
-  #exposure: Exposure | undefined;
 
   constructor(
     parts: { clock: Clock; waitingBytes: WaitingBytes },
     home: SessionHome,
     { settings, browser, start }: Own,
   ) {
-    super({ clock: parts.clock, id: home.id, settings });
+    super({ ...parts, id: home.id, settings });
     this.#engine = settings.engine;
     this.#home = home;
-    this.#waitingBytes = parts.waitingBytes;
     this.#browser = browser;
     this.#start = start;
-    const ended = this.#end.signal;
-    const clipboard = (this.#clipboard = new EngineClipboard(() => this.endpoint, ended));
-    this.browser = new ShownBrowser({ cdp: this.pages, screen: settings.viewport, ended, clipboard });
+    const clipboard = (this.#clipboard = new EngineClipboard(() => this.endpoint, this.ending));
+    this.browser = new ShownBrowser({ cdp: this.pages, screen: settings.viewport, ended: this.ending, clipboard });
     this.ended = this.#untilRemoved();
   }
 
@@ -87,20 +82,11 @@ export class EngineSession extends ShownSession {
 
   /** The URL of the local proxy that leads to exposed hosts. */
   async localProxyUrl(): Promise<string> {
-    return await this.#browser.egress.localProxyUrl();
+    return await this.egress.localProxyUrl();
   }
 
-  get exposure(): Exposure | undefined {
-    return this.#exposure;
-  }
-
-  set exposure(exposure: Exposure | undefined) {
-    this.#exposure = exposure;
-    this.#browser.egress.exposure = exposure;
-  }
-
-  claimBytes(): Claim {
-    return this.#waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
+  protected get egress(): Egress {
+    return this.#browser.egress;
   }
 
   async ping(): Promise<void> {
@@ -134,8 +120,7 @@ export class EngineSession extends ShownSession {
   async changeProxy(proxy: ProxyAccess | undefined, signal: AbortSignal): Promise<void> {
     this.isChanged = true;
     await this.#replace({ proxy, playwright: this.playwright.version }, signal);
-    if (proxy) this.settings.proxy = proxy;
-    else delete this.settings.proxy;
+    this.settings.proxy = proxy;
   }
 
   protected async relaunch(launch: Launch | undefined, signal: AbortSignal): Promise<void> {
@@ -180,18 +165,9 @@ export class EngineSession extends ShownSession {
     throw withoutCdp(this.#engine, 'viewport');
   }
 
-  protected override closeConnections(): void {
-    super.closeConnections();
-    this.exposure = undefined;
-  }
-
-  protected override beforeEnd(): void {
-    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
-  }
-
   async #replace(asked: EngineStart, signal: AbortSignal): Promise<void> {
     const before = this.#browser;
-    const started = await this.#start(asked, AbortSignal.any([this.#end.signal, signal]));
+    const started = await this.#start(asked, AbortSignal.any([this.ending, signal]));
     if (this.#browser !== before || !this.alive) {
       started.end();
       throw new OperationError('conflict', `the browser session ${this.id} ended or was restarted by another call`);

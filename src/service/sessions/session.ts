@@ -30,7 +30,7 @@ export type SessionSettings = {
   profile?: Profile;
   /** Whether the profile is saved when the session ends. */
   saveChanges?: boolean;
-  proxy?: ProxyAccess;
+  proxy?: ProxyAccess | undefined;
   /** The stored extensions that the browser starts with. */
   extensions?: readonly StoredExtension[];
   /** Whether the default context can use a tunnel. All of its requests then pass through a local proxy. */

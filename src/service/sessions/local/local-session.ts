@@ -4,13 +4,13 @@ import { OperationError } from '../../../contract/errors.ts';
 import type { Profile } from '../../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../../contract/telemetry.ts';
 import type { Clock } from '../../process/clock.ts';
-import type { Claim, WaitingBytes } from '../../process/waiting-bytes.ts';
+import type { WaitingBytes } from '../../process/waiting-bytes.ts';
 import { newId } from '../../process/id.ts';
 import { removeTree } from '../../process/trees/remove-tree.ts';
 import type { CdpConnection } from '../../chromium/cdp/cdp-connection.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
 import type { Chromium } from '../../chromium/chromium.ts';
-import type { Exposure } from '../../chromium/network/exposure.ts';
+import type { Egress } from '../../chromium/network/egress.ts';
 import type { ProxyAccess } from '../../chromium/network/proxy-connection.ts';
 import type { Namespaces } from '../../process/children/namespaces.ts';
 import type { IsolatedUser } from '../../chromium/isolated-user.ts';
@@ -59,7 +59,6 @@ export class LocalSession extends ShownSession {
 
   readonly #parts: SessionParts;
   readonly #home: SessionHome;
-  readonly #end = new AbortController();
   #browser: SessionBrowser;
   readonly #profile: SessionProfile;
   #userDataDirectory: string;
@@ -67,7 +66,6 @@ export class LocalSession extends ShownSession {
   #replacing: Promise<unknown> | undefined;
   #closing: Promise<void> | undefined;
   readonly #listeners = new Set<(notice: SessionNotice) => void>();
-  #exposure: Exposure | undefined;
 
   constructor(
     parts: SessionParts,
@@ -97,14 +95,8 @@ export class LocalSession extends ShownSession {
     return this.#browser;
   }
 
-  /** The hosts that pages reach through a tunnel, on the machine of the session's client. */
-  get exposure(): Exposure | undefined {
-    return this.#exposure;
-  }
-
-  set exposure(exposure: Exposure | undefined) {
-    this.#exposure = exposure;
-    this.#browser.chromium.egress.exposure = exposure;
+  protected get egress(): Egress {
+    return this.#browser.chromium.egress;
   }
 
   get profile(): Profile | undefined {
@@ -150,10 +142,8 @@ export class LocalSession extends ShownSession {
   async changeProxy(proxy: ProxyAccess | undefined): Promise<void> {
     await this.#replace(async () => {
       this.isChanged = true;
-      if (!(await this.#browser.chromium.egress.change(proxy)))
-        await this.#restart({ ...this.#currentSettings, proxy });
-      if (proxy) this.settings.proxy = proxy;
-      else delete this.settings.proxy;
+      if (!(await this.egress.change(proxy))) await this.#restart({ ...this.#currentSettings, proxy });
+      this.settings.proxy = proxy;
     });
   }
 
@@ -186,7 +176,7 @@ export class LocalSession extends ShownSession {
 
   /** The settings for another browser of the session, which can use its tunnel in the default context, too. */
   get #currentSettings(): SessionSettings {
-    return { ...launchedWith(this.settings, this.launch), ...(this.#exposure && { tunnel: true }) };
+    return { ...launchedWith(this.settings, this.launch), ...(this.exposure && { tunnel: true }) };
   }
 
   /** Lets one call at a time replace the browser. */
@@ -212,7 +202,7 @@ export class LocalSession extends ShownSession {
     this.#profile.loaded = profile;
     try {
       const settings = { ...this.#currentSettings, profile };
-      const launched = await this.#home.launch(settings, directory, AbortSignal.any([this.#end.signal, signal]));
+      const launched = await this.#home.launch(settings, directory, AbortSignal.any([this.ending, signal]));
       const before = this.#browser.chromium;
       await this.#use(launched.chromium, launched.copy?.sessionCookies ?? [], () => this.#refuseRestart());
       this.#userDataDirectory = directory;
@@ -232,9 +222,9 @@ export class LocalSession extends ShownSession {
     this.screencasts.stop();
     const sessionCookies = await before.sessionCookies();
     await before.chromium.close(restartMs);
-    this.#end.signal.throwIfAborted();
-    const chromium = await this.#home.start(settings, this.#userDataDirectory, this.#end.signal);
-    await this.#use(chromium, sessionCookies, () => this.#end.signal.throwIfAborted());
+    this.ending.throwIfAborted();
+    const chromium = await this.#home.start(settings, this.#userDataDirectory, this.ending);
+    await this.#use(chromium, sessionCookies, () => this.ending.throwIfAborted());
     await this.extensions.loadInto(this.cdp);
     if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
@@ -251,7 +241,8 @@ export class LocalSession extends ShownSession {
     }
     this.#browser = browser;
     this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
-    this.exposure = this.#exposure;
+    // The new browser's proxies don't know it.
+    this.egress.exposure = this.exposure;
   }
 
   saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
@@ -292,11 +283,6 @@ export class LocalSession extends ShownSession {
     this.lease.telemetry = categories;
   }
 
-  /** Begins to count the bytes that wait in the service for a client of the session. */
-  claimBytes(): Claim {
-    return this.#parts.waitingBytes.claim({ projectId: this.settings.projectId, sessionId: this.id });
-  }
-
   /** Calls `listener` for each notice until the returned function is called. */
   onNotice(listener: (notice: SessionNotice) => void): () => void {
     this.#listeners.add(listener);
@@ -329,7 +315,7 @@ export class LocalSession extends ShownSession {
   }
 
   async openPage(url: string): Promise<void> {
-    await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.#end.signal });
+    await this.#browser.chromium.cdp.send('Target.createTarget', { url }, { signal: this.ending });
   }
 
   async openCdp(): Promise<OpenCdp> {
@@ -344,12 +330,12 @@ export class LocalSession extends ShownSession {
       screen: this.settings.viewport,
       downloadPath,
       downloadQuota: this.#parts.downloadQuota,
-      ended: this.#end.signal,
+      ended: this.ending,
     });
   }
 
   #refuseRestart(): void {
-    this.#end.signal.throwIfAborted();
+    this.ending.throwIfAborted();
     if (this.clients.count === 0 && !this.screencasts.mustStay) return;
     const message = `the browser session ${this.id} is in use, and loading a profile restarts its browser: first disconnect clients, close live views and stop recordings`;
     throw new OperationError('conflict', message);
@@ -358,11 +344,6 @@ export class LocalSession extends ShownSession {
   protected override closeConnections(): void {
     this.clients.close();
     super.closeConnections();
-    this.exposure = undefined;
-  }
-
-  protected override beforeEnd(): void {
-    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
   }
 
   async #untilRemoved(): Promise<void> {
