@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync, readlinkSync } from 'node:fs';
+import { readlinkSync } from 'node:fs';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { startChild } from '../process/children/child.ts';
 import { childrenOf, hasOpen, type Namespaces } from '../process/children/namespaces.ts';
-import { killGroup } from '../process/children/is-running.ts';
+import { groupOf, killGroup } from '../process/children/is-running.ts';
 import { errorCode } from '../process/system-error.ts';
 import type { SystemUser } from '../process/children/system-users.ts';
 import { channelDescriptor } from './child-messages.ts';
@@ -145,16 +145,6 @@ export class Program implements Running {
 function linkOfInput({ pid }: ChildProcess): string | undefined {
   try {
     return readlinkSync(`/proc/${pid}/fd/0`);
-  } catch {
-    return undefined;
-  }
-}
-
-function groupOf(pid: number): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in parentheses, may contain anything. After it come state, parent and group.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
   } catch {
     return undefined;
   }

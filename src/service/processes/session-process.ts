@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { OperationError } from '../../contract/errors.ts';
 import { largestInput, type ProcessEvent, type ProcessStatus } from '../../contract/processes.ts';
+import { statFields } from '../process/children/is-running.ts';
 import type { Claim } from '../process/waiting-bytes.ts';
 import { OutputQueue } from './output-queue.ts';
 import { finished, type Running, type Signal, type TerminalSize } from './running.ts';
@@ -112,9 +113,8 @@ const ticksPerSecond = 100;
  */
 function processUse(pid: number): { cpu_pct?: number; mem_bytes?: number } {
   try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name, in parentheses, may contain anything. The state after it is field 3 of proc(5).
-    const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    const fields = statFields(pid);
+    if (!fields) return {};
     const [user, system, start] = [14, 15, 22].map((field) => Number(fields[field - 3]) / ticksPerSecond) as [
       number,
       number,

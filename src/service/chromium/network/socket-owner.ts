@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { isIPv4, type Socket } from 'node:net';
 import { endianness } from 'node:os';
+import { groupOf } from '../../process/children/is-running.ts';
 import { hasOpen } from '../../process/children/namespaces.ts';
 
 /** The user whose process opened a connection to this one on IPv4; `undefined` if it isn't known. Linux only. */
@@ -67,14 +68,4 @@ function word(bytes: number[]): string {
 
 function hex(port = 0): string {
   return port.toString(16).toUpperCase().padStart(4, '0');
-}
-
-function groupOf(pid: string): number | undefined {
-  try {
-    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The name of the program, in parentheses, may contain anything.
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[2]);
-  } catch {
-    return undefined;
-  }
 }

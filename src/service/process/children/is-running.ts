@@ -9,22 +9,26 @@ export function isRunning(pid: number): boolean {
   } catch (error) {
     return errorCode(error) === 'EPERM';
   }
-  return !isZombie(pid);
+  // A process that has ended keeps its id until its parent collects its exit status. In a container without an init process
+  // that may never happen. Other systems than Linux have no /proc, and always an init process.
+  return statFields(pid)?.[0] !== 'Z';
 }
 
-/**
- * Whether the process has ended, but keeps its id until its parent collects its exit status. In a container without an
- * init process that may never happen.
- */
-function isZombie(pid: number): boolean {
+/** The fields of `/proc/<pid>/stat` from the state on, which is field 3 of proc(5). `undefined` without such a file. */
+export function statFields(pid: number | string): string[] | undefined {
   try {
-    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
-    // The state follows the name, which may contain parentheses.
-    return status.charAt(status.lastIndexOf(')') + 2) === 'Z';
+    const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The name before the state, in parentheses, may contain anything.
+    return stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   } catch {
-    // There is no /proc: other systems than Linux always have an init process.
-    return false;
+    return undefined;
   }
+}
+
+/** The id of a process's group. `undefined` if the process has ended. */
+export function groupOf(pid: number | string): number | undefined {
+  const fields = statFields(pid);
+  return fields && Number(fields[2]);
 }
 
 /** Kills a process that was started with `detached`, and all processes of its group. */
