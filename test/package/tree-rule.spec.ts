@@ -20,7 +20,7 @@ type Reason = 'service' | 'new' | 'open' | 'look' | 'user' | 'shared';
 /** The functions of `node:fs` that each file calls, and how often. */
 const safeCalls: Record<string, [Reason, string]> = {
   'apps/app-installer.ts': ['open', 'existsSync 2, lstat 2, mkdir 1, readFile 1, readdir 1, rename 1, stat 1'],
-  'apps/deployment-operations.ts': ['service', 'createReadStream 1, realpath 1'],
+  'apps/deployment-operations.ts': ['service', 'realpath 1'],
   'apps/deployments.ts': ['service', 'mkdir 2, readdir 1, stat 1'],
   'apps/package-managers.ts': ['service', 'existsSync 2, realpath 1'],
   'apps/process/app-processes.ts': ['service', 'readFileSync 1'],
@@ -39,7 +39,7 @@ const safeCalls: Record<string, [Reason, string]> = {
     'service',
     'closeSync 1, existsSync 1, fsyncSync 1, openSync 1, readFileSync 1, renameSync 1, rmSync 1, writeSync 1',
   ],
-  'extensions/extensions.ts': ['service', 'createReadStream 1, mkdir 3, readdir 1, rename 1, stat 1'],
+  'extensions/extensions.ts': ['service', 'mkdir 3, readdir 1, rename 1, stat 1'],
   'extensions/operations.ts': ['service', 'createReadStream 1'],
   'extensions/unpack.ts': ['service', 'stat 1'],
   'files/extract-zip.ts': ['service', 'realpath 1, symlink 1'],
@@ -74,6 +74,7 @@ const safeCalls: Record<string, [Reason, string]> = {
     'service',
     'access 1, existsSync 2, lstat 2, mkdir 2, open 2, readFile 1, readFileSync 1, readdir 2, readdirSync 1, rename 1, rm 1, utimes 1, writeFile 1',
   ],
+  'process/sha256.ts': ['service', 'createReadStream 1'],
   'process/start/data-directory.ts': [
     'service',
     'accessSync 1, existsSync 3, mkdirSync 1, readFile 1, readFileSync 2, readdir 1, realpathSync 1, rename 1, rm 3, statSync 3, writeFile 1',

@@ -1,7 +1,4 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { realpath } from 'node:fs/promises';
-import { pipeline } from 'node:stream/promises';
 import {
   deployment,
   type Deployment,
@@ -15,6 +12,7 @@ import type { Apps } from './apps.ts';
 import { type DeploymentRecords, isTerminal } from './deployment-records.ts';
 import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
+import { sha256OfFile } from '../process/sha256.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { type AppVersionRecord, type DeploymentRecord, deploymentsTable } from './deployments-table.ts';
 import type { ProjectStore } from '../organization/projects.ts';
@@ -51,7 +49,7 @@ export function deploymentHandlers({
         );
         if (entrypoint_rel_path.endsWith('.py'))
           throw unsupportedFields(['Python applications'], 'write the entrypoint in JavaScript or TypeScript');
-        const checksum = await sha256(file);
+        const checksum = await sha256OfFile(file);
         const { extractZip } = await import('../files/extract-zip.ts');
         await extractZip(upload, file, '/', { links: await realpath(directory) });
         // The project may have been deleted while the archive arrived.
@@ -115,10 +113,4 @@ function deploymentState(record: DeploymentRecord, versions: AppVersionRecord[])
  */
 function withoutReserved(variables: Record<string, string>): Record<string, string> {
   return Object.fromEntries(Object.entries(variables).filter(([name]) => !reservedVariables.has(name)));
-}
-
-async function sha256(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }

@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { chmod, chown, mkdir, rename } from 'node:fs/promises';
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import { isReachable, linkTree } from '../process/trees/reachable.ts';
 import { newId } from '../process/id.ts';
+import { sha256 } from '../process/sha256.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import { Namespaces } from '../process/children/namespaces.ts';
 import type { SystemUsers } from '../process/children/system-users.ts';
@@ -127,7 +127,7 @@ export class Isolation {
    */
   async program(file: string, root: string): Promise<string> {
     if (!this.#users || ((await isReachable(file)) && !isHidden(file))) return file;
-    const hash = createHash('sha256').update(root).digest('hex').slice(0, 16);
+    const hash = sha256(root).slice(0, 16);
     const linked = path.join(this.#directory, `program-${hash}`);
     await linkTree(root, linked);
     return path.join(linked, path.relative(path.dirname(root), file));

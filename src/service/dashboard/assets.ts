@@ -1,9 +1,9 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { viewFile, viewStyle } from '../../views/view-file.ts';
+import { sha256 } from '../process/sha256.ts';
 
 /** The files of the dashboard. Read at the first request, so that the service starts faster. */
 export class Assets {
@@ -51,7 +51,7 @@ export class Asset {
   #gzipped: Promise<Uint8Array<ArrayBuffer>> | undefined;
 
   constructor(extension: 'js' | 'css', text: string) {
-    const digest = createHash('sha256').update(text).digest('hex').slice(0, 16);
+    const digest = sha256(text).slice(0, 16);
     this.name = `${digest}.${extension}`;
     this.text = text;
     this.type = `text/${extension === 'js' ? 'javascript' : 'css'}; charset=utf-8`;

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import { parse, serialize } from 'hono/utils/cookie';
 import { OperationError } from '../../contract/errors.ts';
@@ -7,6 +7,7 @@ import type { Addresses } from '../http/addresses.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import type { ApiKeyStore } from '../organization/api-keys.ts';
 import type { Clock } from '../process/clock.ts';
+import { sha256 } from '../process/sha256.ts';
 import { text, time } from '../database/columns.ts';
 
 export type SignInsOptions = {
@@ -52,7 +53,7 @@ export class SignIns {
 
   /** Signs in with a link, which works once. Throws `unauthorized`. */
   withLink(incoming: IncomingMessage, token: string): string {
-    const hash = hashOf(token);
+    const hash = sha256(token);
     const link = this.#links.get(hash);
     this.#links.delete(hash);
     const { apiKeys, clock } = this.#options;
@@ -65,7 +66,7 @@ export class SignIns {
   newLink(apiKeyId: string): { token: string; expiresAt: number } {
     const token = randomBytes(24).toString('base64url');
     const expiresAt = this.#options.clock.now() + linkLifeMs;
-    this.#links.set(hashOf(token), { apiKeyId, expiresAt });
+    this.#links.set(sha256(token), { apiKeyId, expiresAt });
     const [oldest] = this.#links.keys();
     if (this.#links.size > mostLinks) this.#links.delete(oldest!);
     return { token, expiresAt };
@@ -74,7 +75,7 @@ export class SignIns {
   /** Ends the sign-in of a request, and returns the `Set-Cookie` header that removes the cookie. */
   end(incoming: IncomingMessage): string {
     const token = this.#tokenOf(incoming);
-    if (token !== undefined) this.#rows.delete({ hash: hashOf(token) });
+    if (token !== undefined) this.#rows.delete({ hash: sha256(token) });
     return this.#cookie(incoming, '', 0);
   }
 
@@ -84,7 +85,7 @@ export class SignIns {
   keyOf(incoming: IncomingMessage): ApiKeyIdentity | undefined {
     const token = this.#tokenOf(incoming);
     if (token === undefined) return undefined;
-    const row = this.#rows.find({ hash: hashOf(token) });
+    const row = this.#rows.find({ hash: sha256(token) });
     if (!row || row.expiresAt <= this.#options.clock.now()) return undefined;
     const apiKey = this.#options.apiKeys.findById(row.apiKeyId);
     if (apiKey) refuseForeign(incoming);
@@ -95,7 +96,7 @@ export class SignIns {
     const now = this.#options.clock.now();
     this.#rows.delete({ expiresAt: { below: now } });
     const token = randomBytes(32).toString('base64url');
-    this.#rows.insert({ hash: hashOf(token), apiKeyId, expiresAt: now + lifeMs });
+    this.#rows.insert({ hash: sha256(token), apiKeyId, expiresAt: now + lifeMs });
     return this.#cookie(incoming, token, lifeMs / 1000);
   }
 
@@ -135,10 +136,6 @@ function foreign(): OperationError {
 function nameOf({ headers }: IncomingMessage): string {
   const [, port] = /:(\d+)$/.exec(headers.host ?? '') ?? [];
   return port === undefined ? cookieName : `${cookieName}-${port}`;
-}
-
-function hashOf(token: string): string {
-  return createHash('sha256').update(token).digest('hex');
 }
 
 /** The people who are signed in to the dashboard. */

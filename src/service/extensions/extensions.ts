@@ -1,14 +1,12 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { mkdir, readdir, rename, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { OperationError } from '../../contract/errors.ts';
 import { unlessTaken, type Database } from '../database/database.ts';
 import { Table, type RowOf, table } from '../database/table.ts';
 import { Upload } from '../files/upload.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
+import { sha256OfFile } from '../process/sha256.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
 import { unpackExtension } from './unpack.ts';
 import { integer, optional, text, time } from '../database/columns.ts';
@@ -63,7 +61,7 @@ export class ExtensionStore {
         name,
         created_at: this.#clock.now(),
         size_bytes: (await stat(archive)).size,
-        checksum: await sha256(archive),
+        checksum: await sha256OfFile(archive),
       };
       await rename(archive, this.archiveOf(id));
       return unlessTaken(
@@ -131,12 +129,6 @@ export class ExtensionStore {
   countOf(projectId: string): number {
     return this.#rows.count({ project_id: projectId });
   }
-}
-
-async function sha256(file: string): Promise<string> {
-  const hash = createHash('sha256');
-  await pipeline(createReadStream(file), hash);
-  return hash.digest('hex');
 }
 
 /** The stored extensions of Chromium. */

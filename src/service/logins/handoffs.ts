@@ -1,6 +1,7 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
+import { sha256 } from '../process/sha256.ts';
 
 /** A login that a program has started, and that a person continues in a browser. Has the API key of the program. */
 export type Handoff = { connectionId: string; projectId: string; apiKeyId: string; flowId: string };
@@ -28,7 +29,7 @@ export class Handoffs {
 
   /** Exchanges a code for a token. Throws `gone` for a code that was used or has expired, and for a wrong one. */
   exchange(connectionId: string, code: string): { handoff: Handoff; token: string } {
-    const hash = hashOf(code);
+    const hash = sha256(code);
     const handoff = this.#codes.get(hash);
     if (!handoff || handoff.connectionId !== connectionId || handoff.expiresAt <= this.#clock.now())
       throw new OperationError('gone', 'the code was used or has expired: start another login for a new one');
@@ -38,7 +39,7 @@ export class Handoffs {
 
   /** The handoff of a token that hasn't expired. */
   find(token: string): Handoff | undefined {
-    const handoff = this.#tokens.get(hashOf(token));
+    const handoff = this.#tokens.get(sha256(token));
     return handoff && handoff.expiresAt > this.#clock.now() ? handoff : undefined;
   }
 
@@ -46,11 +47,7 @@ export class Handoffs {
     const now = this.#clock.now();
     for (const [hash, other] of kept) if (other.expiresAt <= now) kept.delete(hash);
     const secret = randomBytes(24).toString('base64url');
-    kept.set(hashOf(secret), { ...handoff, expiresAt });
+    kept.set(sha256(secret), { ...handoff, expiresAt });
     return secret;
   }
-}
-
-function hashOf(secret: string): string {
-  return createHash('sha256').update(secret).digest('hex');
 }

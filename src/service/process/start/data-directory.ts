@@ -1,8 +1,9 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, realpathSync, statSync } from 'node:fs';
 import { readdir, rename, rm, writeFile, readFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { sha256 } from '../sha256.ts';
 import { errorCode } from '../system-error.ts';
 
 /** Process id, URL and API key of a running service. Stored in its data directory, where only its user can read it. */
@@ -38,7 +39,7 @@ export function dataDirectoryFor(projectDirectory: string, env: NodeJS.ProcessEn
   const name = packageName(root)
     .replaceAll(/[^A-Za-z0-9._-]+/g, '-')
     .replace(/^[-.]+/, '');
-  const hash = createHash('sha256').update(root).digest('hex').slice(0, 8);
+  const hash = sha256(root).slice(0, 8);
   return join(userCacheDirectory(env), 'playwright-pool', `${name}-${hash}`);
 }
 
