@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { Answered } from '../audit/auditor.ts';
 import { OperationError } from '../../contract/errors.ts';
 import type { Callers } from '../http/app.ts';
-import type { ApiKeyIdentity, Caller } from '../http/handler.ts';
-import { bearerToken, type SocketRequest } from '../http/socket-route.ts';
+import { bearerToken, type ApiKeyIdentity, type Caller } from '../http/handler.ts';
+import type { SocketRequest } from '../http/socket-route.ts';
 import { refuse } from '../http/websockets.ts';
 import type { Session } from '../sessions/session.ts';
 

@@ -5,7 +5,7 @@ import { z } from 'zod';
 import { OperationError } from '../../contract/errors.ts';
 import { answerDocument, type PageContext, type Pages } from '../http/document.ts';
 import { sendEvents } from '../http/answers/event-answer.ts';
-import type { ApiKeyIdentity } from '../http/handler.ts';
+import { bearerToken, type ApiKeyIdentity } from '../http/handler.ts';
 import { readJson } from '../http/requests/request.ts';
 import type { Callers } from '../http/app.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
@@ -44,7 +44,7 @@ export function openDashboard(options: DashboardRoutesOptions): {
   const pages: Pages = new Hono();
   const assets = new Assets();
   const keyOf = (context: PageContext) => {
-    const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
+    const token = bearerToken(context.env.incoming);
     return token === undefined ? signIns.keyOf(context.env.incoming) : apiKeys.find(token);
   };
   const callerOf = (context: PageContext) => {

@@ -18,6 +18,7 @@ import { Addresses } from './addresses.ts';
 import { answerLate, toAnswer } from './answers/answer.ts';
 import { answerError, errorAnswerer, noteFailure, type FailedRequest } from './answers/error-answer.ts';
 import {
+  bearerToken,
   browserPath,
   type ApiKeyIdentity,
   type Caller,
@@ -158,7 +159,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
   const operations = [...operationsOf(options.contract)];
   for (const [name, operation] of operations) if (operation.scope === 'none') register(name, operation);
   app.use((context, next) => {
-    const [, token] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
+    const token = bearerToken(context.env.incoming);
     const apiKey = token === undefined ? options.signedIn?.(context.env.incoming) : options.callers.identify(token);
     if (!apiKey) {
       throw new OperationError(

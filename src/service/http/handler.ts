@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import type { Readable } from 'node:stream';
 import type {
   Answer,
@@ -74,6 +75,11 @@ export type ApiKeyIdentity = {
   /** Whether a process of an app runs with this key. Such a key manages no keys. */
   isOfApp: boolean;
 };
+
+/** The token of the header `Authorization`. */
+export function bearerToken({ headers }: IncomingMessage): string | undefined {
+  return /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1];
+}
 
 /** The caller and the project of a request. */
 export type Caller = {

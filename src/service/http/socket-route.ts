@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import type { ServerOptions } from 'ws';
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
+import { bearerToken } from './handler.ts';
 import { pingRegularly, refuse, refuseToken, WebSocketServer, type WebSocket } from './websockets.ts';
 
 /** A client's request for a WebSocket. */
@@ -134,9 +135,4 @@ export class SocketRoutes {
   close(): void {
     for (const path of this.#paths.values()) path.close();
   }
-}
-
-/** The token of the header `Authorization`. */
-export function bearerToken({ headers }: IncomingMessage): string | undefined {
-  return /^Bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1];
 }

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import { OperationError } from '../../contract/errors.ts';
 import { metricsPath } from '../http/app.ts';
 import type { Pages } from '../http/document.ts';
-import type { ApiKeyIdentity } from '../http/handler.ts';
+import { bearerToken, type ApiKeyIdentity } from '../http/handler.ts';
 import { sameToken } from '../process/id.ts';
 import type { Metrics } from './metrics.ts';
 
@@ -18,7 +18,7 @@ export function metricsRoute({
 }): Pages {
   const pages: Pages = new Hono();
   pages.get(metricsPath, async (context) => {
-    const [, given] = /^Bearer +(.+)$/i.exec(context.req.header('authorization') ?? '') ?? [];
+    const given = bearerToken(context.env.incoming);
     if (given === undefined || token === undefined || !sameToken(given, token)) refuseOthers(given, identify);
     const { contentType, text } = await metrics.read();
     return context.body(text, 200, { 'content-type': contentType, 'cache-control': 'no-store' });
