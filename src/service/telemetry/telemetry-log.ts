@@ -1,3 +1,4 @@
+import { EventEmitter, once } from 'node:events';
 import type { TelemetryEvent } from '../../contract/telemetry.ts';
 
 export type NewEvent = TelemetryEvent['event'];
@@ -18,7 +19,7 @@ export class TelemetryLog {
   #size = 0;
   #lastSeq = 0;
   #isClosed = false;
-  readonly #waiting = new Set<() => void>();
+  readonly #changes = new EventEmitter<{ change: [] }>().setMaxListeners(0);
 
   /** In characters of JSON. */
   get size(): number {
@@ -37,13 +38,13 @@ export class TelemetryLog {
     this.#kept.push({ entry: { seq: this.#lastSeq, event }, size });
     this.#size += size;
     if (this.#kept.length > most.events || this.#size > most.size) this.#drop();
-    this.#wake();
+    this.#changes.emit('change');
   }
 
   /** Ends all followers. The events stay. */
   close(): void {
     this.#isClosed = true;
-    this.#wake();
+    this.#changes.emit('change');
   }
 
   /** The kept events, oldest first. */
@@ -60,29 +61,14 @@ export class TelemetryLog {
         after = next.seq;
         yield next;
       } else if (this.#isClosed) return;
-      else await this.#change(signal);
+      // Rejects when the signal aborts.
+      else await once(this.#changes, 'change', { signal }).catch(() => {});
     }
   }
 
   #after(seq: number): TelemetryEvent | undefined {
     const first = this.#kept[0]?.entry.seq ?? 0;
     return this.#kept[Math.max(0, seq + 1 - first)]?.entry;
-  }
-
-  async #change(signal: AbortSignal): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const done = () => {
-        this.#waiting.delete(done);
-        signal.removeEventListener('abort', done);
-        resolve();
-      };
-      this.#waiting.add(done);
-      signal.addEventListener('abort', done);
-    });
-  }
-
-  #wake(): void {
-    for (const done of this.#waiting) done();
   }
 
   /** Drops a tenth of the events at once, because removing from the front of a list copies the whole list. */
