@@ -1,8 +1,8 @@
 import { EventEmitter, once } from 'node:events';
-import { limitReached } from '../../contract/errors.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { inSession } from '../sessions/in-session.ts';
+import { OpenStreams } from '../sessions/open-streams.ts';
 import type { LocalSession } from '../sessions/local/local-session.ts';
 import { notAvailable, tailFile, type LogLine } from './log-tail.ts';
 import type { sessionLogs } from '../../contract/browsers.ts';
@@ -16,23 +16,14 @@ type Asked = { source: 'path' | 'supervisor'; path?: string | undefined; supervi
 
 /** Handles the operation that streams a log of a session: a file, or the output of its Chromium. */
 export function logHandlers(sessions: Sessions): HandlerTree<typeof sessionLogs> {
-  const owner = {};
+  const streams = new OpenStreams('log streams', mostStreams);
   return {
     stream: ({ query, ...request }) =>
-      inSession(sessions, request, async (session) => {
-        const open = session.lease.part(owner, () => new Set<AbortSignal>());
-        if (open.size >= mostStreams)
-          throw limitReached(
-            `${mostStreams} log streams of this session are open: close one first`,
-            mostStreams,
-            open.size,
-          );
-        const signal = AbortSignal.any([request.signal, session.lease.signal]);
-        open.add(signal);
-        const leave = () => void open.delete(signal);
-        signal.addEventListener('abort', leave, { once: true });
-        return logEvents(await linesOf(session, query, { follow: query.follow, signal }), leave);
-      }),
+      inSession(sessions, request, (session) =>
+        streams.add(session.lease, request.signal, async (signal) =>
+          logEvents(await linesOf(session, query, { follow: query.follow, signal })),
+        ),
+      ),
   };
 }
 
@@ -66,11 +57,7 @@ function newLines(output: LocalSession['browser']['chromium']['output'], signal:
   })();
 }
 
-async function* logEvents(lines: AsyncIterable<LogLine> | Iterable<LogLine>, leave: () => void) {
-  try {
-    for await (const { text, at } of lines)
-      yield { event: 'log' as const, timestamp: new Date(at).toISOString(), message: text };
-  } finally {
-    leave();
-  }
+async function* logEvents(lines: AsyncIterable<LogLine> | Iterable<LogLine>) {
+  for await (const { text, at } of lines)
+    yield { event: 'log' as const, timestamp: new Date(at).toISOString(), message: text };
 }

@@ -1,4 +1,4 @@
-import { invalidField, limitReached, OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError } from '../../contract/errors.ts';
 import type { ListPage } from '../../contract/operation.ts';
 import { sinceMicroseconds } from '../../contract/since.ts';
 import type { telemetry, TelemetryEvent } from '../../contract/telemetry.ts';
@@ -6,7 +6,7 @@ import type { Clock } from '../process/clock.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import type { Sessions } from '../sessions/sessions.ts';
 import { inSession, local } from '../sessions/in-session.ts';
-import type { SessionTelemetry } from './session-telemetry.ts';
+import { OpenStreams } from '../sessions/open-streams.ts';
 import type { TelemetryLog } from './telemetry-log.ts';
 import type { Telemetries } from './telemetries.ts';
 
@@ -22,18 +22,13 @@ export function telemetryHandlers({
   telemetries: Telemetries;
   clock: Clock;
 }): HandlerTree<typeof telemetry> {
+  const streams = new OpenStreams('telemetry streams', mostStreams);
   return {
     stream: ({ query, lastEventId, signal, ...request }) =>
       inSession(sessions, request, (session) => {
-        const telemetry = telemetries.of(session);
-        const { log } = telemetry;
-        if (!telemetry.enter(mostStreams))
-          throw limitReached(
-            `${mostStreams} telemetry streams of this session are open already: close one first`,
-            mostStreams,
-            telemetry.streams,
-          );
-        return untilHangUp(telemetry, log.follow(beginning(log, query.replay, lastEventId), signal), signal);
+        const { log } = telemetries.of(session);
+        const after = beginning(log, query.replay, lastEventId);
+        return streams.add(session.lease, signal, (until) => log.follow(after, until));
       }),
 
     events: ({ query, params, caller }) => {
@@ -67,30 +62,6 @@ export function telemetryHandlers({
 function beginning(log: TelemetryLog, replay: string | undefined, lastEventId: string | undefined): number {
   if (lastEventId !== undefined && /^\d{1,15}$/.test(lastEventId)) return Math.min(Number(lastEventId), log.lastSeq);
   return replay === 'all' ? 0 : log.lastSeq;
-}
-
-/** Stops counting the stream as open when the events end or the caller hangs up, even if nobody has read an event. */
-function untilHangUp(
-  telemetry: SessionTelemetry,
-  events: AsyncGenerator<TelemetryEvent>,
-  signal: AbortSignal,
-): AsyncGenerator<TelemetryEvent> {
-  let isInside = true;
-  const leave = () => {
-    if (isInside) telemetry.leave();
-    isInside = false;
-  };
-  signal.addEventListener('abort', leave, { once: true });
-  if (signal.aborted) leave();
-  return withEnd(events, leave);
-}
-
-async function* withEnd(events: AsyncGenerator<TelemetryEvent>, end: () => void): AsyncGenerator<TelemetryEvent> {
-  try {
-    yield* events;
-  } finally {
-    end();
-  }
 }
 
 /** The first `limit` events. `nextOffset` is the `seq` of the next page's first event. */

@@ -19,7 +19,6 @@ export class SessionTelemetry {
   #categories: ReadonlySet<string> = new Set();
   #capture: BrowserCapture | undefined;
   #changing: Promise<void> = Promise.resolve();
-  #streams = 0;
 
   constructor(session: LocalSession, clock: Clock) {
     this.#session = session;
@@ -34,22 +33,6 @@ export class SessionTelemetry {
     const change = this.#changing.then(() => this.#change(categories));
     this.#changing = change.catch(() => {});
     await change;
-  }
-
-  /** Counts one more open stream. Returns false if `most` are open already. */
-  enter(most: number): boolean {
-    if (this.#streams >= most) return false;
-    this.#streams += 1;
-    return true;
-  }
-
-  /** Call when a counted stream has ended. */
-  leave(): void {
-    this.#streams -= 1;
-  }
-
-  get streams(): number {
-    return this.#streams;
   }
 
   async #change(categories: readonly TelemetryCategory[]): Promise<void> {
