@@ -1,13 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { AuditLog, Client } from '../client/index.ts';
 import { CommandError, exitCodes, wholeNumber } from './command-error.ts';
-import { connectionOptions, type ConnectionOptions } from './connection.ts';
 import { withProgress } from './progress.ts';
-import { withClient } from './service-command.ts';
+import { serviceCommand, type ServiceOptions, withClient } from './service-command.ts';
 import { printList } from './table.ts';
 
-type AuditOptions = ConnectionOptions & {
+type AuditOptions = ServiceOptions & {
   since?: Date;
   until?: Date;
   run?: string;
@@ -18,7 +17,6 @@ type AuditOptions = ConnectionOptions & {
   search?: string;
   userId?: string[];
   limit: number;
-  json?: boolean;
 };
 
 type Query = Parameters<Client['auditLogs']['list']>[0];
@@ -52,9 +50,7 @@ Times are ages (90s, 15m, 24h, 7d), days or ISO 8601 times, at most 30 days apar
 
 /** The command `audit`. */
 export function auditCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(
-    new Command('audit').description('Show the requests that the service answered, newest first'),
-  )
+  return serviceCommand('audit', 'Show the requests that the service answered, newest first')
     .option('--since <time>', 'only records since this time (default: 24h)', parseTime)
     .option('--until <time>', 'only records before this time (default: now)', parseTime)
     .addOption(
@@ -70,7 +66,6 @@ export function auditCommand(env: NodeJS.ProcessEnv): Command {
     .option('--search <words>', 'part of the path, user id, e-mail, client IP or status')
     .option('--user-id <ids...>', 'records of these users, in addition to those that --search finds')
     .option('--limit <number>', 'largest number of records; 0 is all', parseLimit, 100)
-    .option('--json', 'print JSON')
     .addHelpText('after', help)
     .action((options: AuditOptions) => audit(options, env));
 }

@@ -1,19 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
 import type { Client, Deployment } from '../client/index.ts';
 import { CommandError, exitCodes } from './command-error.ts';
-import { connected, connectionOptions, type ConnectionOptions } from './connection.ts';
+import { connected } from './connection.ts';
 import { interruptible } from './interruption.ts';
+import { serviceCommand, type ServiceOptions } from './service-command.ts';
 import { printJSON } from './table.ts';
 import { printable } from './terminal.ts';
 
-type DeployOptions = ConnectionOptions & {
+type DeployOptions = ServiceOptions & {
   entrypoint?: string;
   appVersion: string;
   force?: boolean;
   env?: Record<string, string>;
-  json?: boolean;
 };
 
 const usualEntrypoints = ['index.ts', 'index.js', 'index.mjs', 'index.cjs'];
@@ -33,8 +33,7 @@ output during the start is printed on stderr.`;
 
 /** The command `deploy`. */
 export function deployCommand(env: NodeJS.ProcessEnv): Command {
-  return connectionOptions(new Command('deploy'))
-    .description('Deploy an application and wait until its actions can be invoked')
+  return serviceCommand('deploy', 'Deploy an application and wait until its actions can be invoked')
     .argument('<directory>', 'the directory of the application')
     .option(
       '--entrypoint <file>',
@@ -47,7 +46,6 @@ export function deployCommand(env: NodeJS.ProcessEnv): Command {
       'an environment variable; NAME alone takes the value from this environment',
       variable(env),
     )
-    .option('--json', 'print JSON')
     .addHelpText('after', examples)
     .action((directory: string, options: DeployOptions) =>
       interruptible((signal) => deploy(resolve(directory), options, env, signal)),
