@@ -72,7 +72,7 @@ const safeCalls: Record<string, [Reason, string]> = {
   ],
   'process/children/system-users.ts': [
     'service',
-    'access 1, existsSync 2, lstat 2, mkdir 2, open 2, readFile 1, readFileSync 1, readdir 2, readdirSync 1, rename 1, rm 1, utimes 1, writeFile 1',
+    'access 1, closeSync 1, existsSync 2, lstat 2, mkdir 2, openSync 1, readFile 1, readFileSync 1, readSync 1, readdir 2, readdirSync 1, rename 1, rm 1, utimes 1, writeFile 1',
   ],
   'process/sha256.ts': ['service', 'createReadStream 1'],
   'process/start/data-directory.ts': [
