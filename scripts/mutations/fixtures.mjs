@@ -35,11 +35,6 @@ export default {
       ["if (transport === 'playwright') throw error", "if (transport === 'cdp') throw error"],
     ],
   },
-  'fixtures/transport/own-version.ts': {
-    tests: ['transport/transport.spec'],
-    title: 'if the Playwright versions differ',
-    changes: [['other.startsWith(minor)', 'other === version']],
-  },
   'fixtures/transport/overlapped-ends.ts': {
     tests: ['transport/far-ends.spec'],
     title: 'HAR files',
@@ -159,9 +154,10 @@ export default {
     changes: [['ownNames.has(snakeName(name)) && !Array.isArray(item)', 'ownNames.has(snakeName(name))']],
   },
   'fixtures/playwright-version.ts': {
-    tests: ['lease/decisions.spec'],
-    title: 'unsupported version',
+    tests: ['lease/decisions.spec', 'transport/transport.spec'],
+    title: 'unsupported version|if the Playwright versions differ',
     changes: [
+      ['other.startsWith(minor)', 'other === version'],
       ['Number(minor) >= Number(leastMinor)', 'Number(minor) > Number(leastMinor)'],
       ['isNew && Number(major) < Number(limit)', 'isNew'],
     ],

@@ -181,10 +181,11 @@ function roomsOfFixtures(): typeof rules {
   const rooms: Record<string, string[]> = {
     report: ['../../src/player/player.ts', '../../src/reaper/ledger.ts', 'type:@playwright/test/reporter'],
     files: [...usual, 'picomatch', 'tinyglobby'],
-    transport: [...usual, '../files/b.ts', 'ws'],
+    transport: [...usual, '../playwright-version.ts', '../files/b.ts', 'ws'],
     profile: [...usual, '../../src/archive/index.ts'],
     lease: [
       ...usual,
+      '../playwright-version.ts',
       '../report/b.ts',
       '../transport/b.ts',
       '../profile/b.ts',
