@@ -5,7 +5,7 @@ import { full, openPage } from './lease.ts';
 import { PageServer } from './pages.ts';
 import { apiKey, ServiceProcess } from './service.ts';
 import { timeSuite } from './suite.ts';
-import { withSuites } from './suites.ts';
+import { withSuites, withTests } from './suites.ts';
 
 export const runs = 15;
 
@@ -55,10 +55,12 @@ export async function run(runs: number): Promise<Comparison[]> {
   };
   const endpoint = { PW_TEST_CONNECT_WS_ENDPOINT: `${socketUrl}/playwright?pool=${pool}` };
   const suites = await withSuites(environment, async (suite) => {
-    const plain = suite('short', 'plain', size);
+    const tests = runs === 1 ? 20 : 200;
+    const plain = withTests(suite('short', 'plain', size), tests);
+    const own = withTests(suite('short', 'ours', size), tests);
     return await interleavedWithoutWarmUp(Math.min(runs, suiteRuns), {
       ours: () => timeSuite({ ...plain, environment: { ...plain.environment, ...endpoint } }),
-      other: () => timeSuite(suite('short', 'ours', size)),
+      other: () => timeSuite(own),
     });
   });
   comparisons.push({

@@ -28,8 +28,8 @@ const measures = {
 export async function run(runs: number): Promise<Comparison[]> {
   return await withSuites({}, async (suite) => {
     const short = await interleavedWithoutWarmUp(runs, {
-      ours: () => timeSuite(suite('short', 'ours', 2)),
-      other: () => timeSuite(suite('short', 'stock', 2)),
+      ours: () => timeSuite(withTests(suite('short', 'ours', 2), runs === 1 ? 20 : 200)),
+      other: () => timeSuite(withTests(suite('short', 'stock', 2), runs === 1 ? 20 : 200)),
     });
     const pair = await timePairs(suite, runs, 'ours');
     const real = await interleavedWithoutWarmUp(Math.min(runs, 3), {
@@ -135,10 +135,14 @@ async function timePairs(
   side: 'ours' | 'baseline',
 ): Promise<{ ours: number[]; other: number[] }> {
   const time = (side: 'ours' | 'stock' | 'baseline') => timeSuite(withTests(suite('short', side, 2), 2));
-  return await interleavedWithoutWarmUp(3 * runs, { ours: () => time(side), other: () => time('stock') });
+  return await interleavedWithoutWarmUp(runs === 1 ? 1 : 3 * runs, {
+    ours: () => time(side),
+    other: () => time('stock'),
+  });
 }
 
-function withTests({ environment, ...rest }: Suite, tests: number): Suite {
+/** The suite with a number of its tests. */
+export function withTests({ environment, ...rest }: Suite, tests: number): Suite {
   return { ...rest, environment: { ...environment, BENCH_TESTS: String(tests) } };
 }
 
