@@ -28,7 +28,8 @@ export function telemetryHandlers({
       inSession(sessions, request, (session) => {
         const { log } = telemetries.of(session);
         const after = beginning(log, query.replay, lastEventId);
-        return streams.add(session.lease, signal, (until) => log.follow(after, until));
+        // Not until the lease ends: the log closes then, after its last events.
+        return streams.add(session.lease, signal, () => log.follow(after, signal));
       }),
 
     events: ({ query, params, caller }) => {
