@@ -59,9 +59,9 @@ test('Chromium in the container image keeps its sandbox and its namespaces, as r
     const start = `
       fetch('http://127.0.0.1:8080/browsers', { method: 'POST', body: '{"headless":true}', headers: {
         authorization: 'Bearer ${key}', 'content-type': 'application/json' } })
-        .then((response) => response.json()).then(({ playwright_versions }) => console.log(String(playwright_versions)))`;
+        .then((response) => response.json()).then((session) => console.log([session.playwright_versions, session.playwright_video_versions].join(' ')))`;
     const versions = await engine.docker('exec', name, 'node', '--eval', start);
-    expect(versions).toMatch(/^1\.65\.\d+,1\.64\.\d+$/);
+    expect(versions).toMatch(/^(1\.65\.\d+,1\.64\.\d+) \1$/);
 
     const processes = await engine.docker('top', name, '-eo', 'pid,uid,args');
     expect(processes).not.toContain('--no-sandbox');

@@ -2,11 +2,16 @@ import { execFile, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, cpSync, mkdtempSync, readFileSync, realpathSync } from 'node:fs';
 import { mkdir, rm, symlink } from 'node:fs/promises';
+import type { RequestListener } from 'node:http';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { ZipFile } from 'yazl';
+import { serve } from '../http/serve.ts';
+import { standInFfmpeg } from '../runs/ffmpeg.ts';
 import { commandPath } from './system-commands.ts';
 
 const root = fileURLToPath(new URL('../../..', import.meta.url));
@@ -117,12 +122,11 @@ export class DockerEngine implements AsyncDisposable {
     await Promise.all([rm(base, { recursive: true }), rm(archive)]);
   }
 
-  /** Builds the image with arguments besides those of all tests. */
+  /** Builds the image with arguments besides those of all tests. Playwright's builds come from a stand-in for its mirror. */
   async build(tag: string, values: Record<string, string>): Promise<string> {
-    const given = Object.entries({ BASE: 'base', ...values }).flatMap(([name, value]) => [
-      '--build-arg',
-      `${name}=${value}`,
-    ]);
+    await using mirror = await serve(mirrorOfFfmpeg);
+    const all = { BASE: 'base', PLAYWRIGHT_DOWNLOAD_HOST: mirror.url, ...values };
+    const given = Object.entries(all).flatMap(([name, value]) => ['--build-arg', `${name}=${value}`]);
     return await this.docker('build', '--network', 'host', '--tag', tag, ...given, join(this.#directory, 'deploy'));
   }
 
@@ -133,6 +137,17 @@ export class DockerEngine implements AsyncDisposable {
     await this.build('playwright-pool', { PACKAGE: `./${stdout.trim().split('\n').at(-1)}`, PLAYWRIGHT: versions });
   }
 }
+
+/** Answers each path with a ZIP archive of the program that stands in for Playwright's ffmpeg. */
+const mirrorOfFfmpeg: RequestListener = (_, response) => {
+  const archive = new ZipFile();
+  archive.addBuffer(Buffer.from(standInFfmpeg), 'ffmpeg-linux', { mode: 0o100755 });
+  archive.end();
+  buffer(archive.outputStream).then(
+    (bytes) => response.writeHead(200, { 'content-length': bytes.length }).end(bytes),
+    (error: unknown) => response.destroy(error as Error),
+  );
+};
 
 /** The machine has all programs, but doesn't let a Docker engine run. */
 export class EngineError extends Error {}
