@@ -20,7 +20,7 @@ export default {
     changes: [
       ['/^--ui(-|=|$)/', '/^--ui$/'],
       ['environment.inspector || argv', 'argv'],
-      ['recordVideo: contexts.recordsVideo', 'recordVideo: false'],
+      ['recordVideo: recordVideo !== undefined', 'recordVideo: false'],
       ["'the option video': recordsVideo", "'the option video': false"],
     ],
   },
