@@ -240,6 +240,13 @@ test('throws if the directory is missing or an entry is unreadable', async () =>
   await chmod(path.join(original, 'closed'), 0o700);
 });
 
+test('throws for a name that is not UTF-8, instead of leaving the file out', async () => {
+  test.skip(process.platform !== 'linux', 'other systems refuse such names');
+  const directory = await fill(named('Default/file'));
+  await writeFile(Buffer.concat([Buffer.from(path.join(directory, 'Default/')), Buffer.from([0xff])]), '');
+  await expect(buffer(pack(directory))).rejects.toThrow('because its name is not valid UTF-8: rename it');
+});
+
 test('packing reports the progress of entries and bytes at intervals, and the totals at the end', async () => {
   const original = await fill({ large: sampleBytes(5_000_000) });
   for (let index = 0; index < 300; index += 1) await writeFile(path.join(original, String(index)), 'x'.repeat(1000));
