@@ -71,6 +71,8 @@ test('no command in the documents is called wrongly @long', async ({ dataDirecto
   test.setTimeout(commands.length * 10_000);
   const cwd = testInfo.outputPath();
   await mkdir(join(cwd, 'test-results'), { recursive: true });
+  // Without a config, a run of Playwright empties the directory of this repository's results.
+  await writeFile(join(cwd, 'playwright.config.ts'), "export default { outputDir: 'output' };");
   const receipt = { started_at: new Date().toISOString(), ended_at: new Date().toISOString(), user_agent: 'x' };
   await writeFile(join(cwd, 'test-results/browser-leases.json'), JSON.stringify({ run: receipt }));
   const env = { ...process.env, PLAYWRIGHT_POOL_BASE_URL: service.url, PLAYWRIGHT_POOL_API_KEY: service.apiKey };
