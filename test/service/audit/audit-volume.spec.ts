@@ -38,7 +38,7 @@ test('a killed service has stored the audit records of all requests answered 100
     await using service = await serve(directory);
     const { cli, client } = service;
     const end = performance.now() + 2500;
-    for (let index = 0; performance.now() < end; index += 1) {
+    for (let index = 0; performance.now() < end || index <= 50; index += 1) {
       const path = `/profiles/p${index}`;
       await client.profiles.retrieve(`p${index}`).catch(() => undefined);
       answeredAt.set(path, performance.now());
