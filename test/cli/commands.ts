@@ -83,6 +83,14 @@ export const test = base.extend<Fixtures & { sharedService: TestService }>({
   },
 });
 
+/** The same with a service without Chromium: its pools exist, but never have a browser. */
+export const testWithoutBrowsers = test.extend({
+  sharedService: perWorker(async (use) => {
+    await using service = await startService({ chromium: { executable: '/nowhere' } });
+    await use({ ...service, call: callerOf(service) });
+  }),
+});
+
 /** The same with a service for each test, for things that can't be removed from it. */
 export const testWithOwnService = test.extend({
   service: async ({}, use) => {

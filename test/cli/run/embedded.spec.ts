@@ -15,23 +15,33 @@ const poolTest = `
 /** The beginning of a command line that runs the rest of it on a pool. */
 const enter = [process.execPath, main, 'run', '--'];
 
-test('run starts the embedded service for a command, and the service ends with it', async ({ dataDirectory }) => {
+test('run starts the embedded service for a command, over both protocols, and ends it', async ({ dataDirectory }) => {
   const script = join(outputPath(), 'script.mjs');
   const printed = `
     import { execFileSync } from 'node:child_process';
+    import { chromium } from '@playwright/test';
     const pools = () => execFileSync(process.execPath, [${JSON.stringify(main)}, 'pools', 'list', '--json']).toString();
-    console.log(JSON.stringify({ pools: JSON.parse(pools()), env: process.env }));`;
+    console.log(JSON.stringify({ pools: JSON.parse(pools()), env: process.env }));
+    const { PLAYWRIGHT_POOL_WS_URL, PLAYWRIGHT_POOL_CDP_URL } = process.env;
+    for (const browser of [await chromium.connect(PLAYWRIGHT_POOL_WS_URL), await chromium.connectOverCDP(PLAYWRIGHT_POOL_CDP_URL)]) {
+      const page = await browser.newPage();
+      await page.setContent('<title>it works</title>');
+      console.log(await page.title());
+      await browser.close();
+    }`;
   await using cli = new CliProcess(['run', '--data-dir', dataDirectory, '--', process.execPath, script], {
     cwd: await written(script, printed),
     // The option counts more than the service in the environment.
     env: { PLAYWRIGHT_POOL_BASE_URL: 'http://127.0.0.1:1', PLAYWRIGHT_POOL_API_KEY: 'key' },
   });
-  const { pools, env } = JSON.parse(await cli.firstLine()) as { pools: []; env: Record<string, string> };
+  const first = await cli.firstLine();
+  const { pools, env } = JSON.parse(first) as { pools: []; env: Record<string, string> };
   expect(pools).toEqual([]);
   expect(env).toMatchObject({ PLAYWRIGHT_POOL_DATA_DIR: dataDirectory });
   expect(Object.keys(env)).not.toContain('PLAYWRIGHT_POOL_BASE_URL');
   expect(env['PW_TEST_CONNECT_WS_ENDPOINT']).toMatch(/^ws:\/\/127\.0\.0\.1:\d+\/playwright\?run=\w+$/);
-  expect(await cli.exited).toEqual({ code: 0, signal: null });
+  expect(await cli.exited, cli.output).toEqual({ code: 0, signal: null });
+  expect(cli.output).toBe(`${first}\nit works\nit works\n`);
   await expect.poll(() => readServiceRecord(dataDirectory)).toBeUndefined();
 });
 

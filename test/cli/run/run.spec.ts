@@ -4,15 +4,12 @@ import type { Ended } from '../../support/processes/command.ts';
 import { FaultProxy } from '../../support/http/fault-proxy.ts';
 import { outputPath } from '../../support/runs/output-path.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
-import { expect, expectExit, expectFailure, test } from '../commands.ts';
+import { expect, expectExit, expectFailure, testWithoutBrowsers as test } from '../commands.ts';
 
 const printVariables =
   'console.log(JSON.stringify(Object.entries(process.env).filter(([name]) => /^P(LAYWRIGHT_POOL|W_TEST)_/.test(name))))';
 
-test('run gives a command the variables of the service and its pool, and exits with its code', async ({
-  cliProcess,
-  service,
-}) => {
+test('run gives a command the variables of its pool, and exits with its code', async ({ cliProcess, service }) => {
   const [key, host] = [service.apiKey, new URL(service.url).host];
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const project = ((await service.call('GET', '/org/projects')).body as { id: string }[])[0]!.id;
@@ -53,10 +50,7 @@ test('run gives a command the variables of the service and its pool, and exits w
   });
 });
 
-test('run exposes localhost to the browsers of a service on another machine, unless the user chose otherwise', async ({
-  cliProcess,
-  service,
-}) => {
+test('run exposes localhost to far browsers unless the user chose otherwise', async ({ cliProcess, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   // This address isn't known as one of this machine.
   const headersFor = () => ({ host: new URL(service.url).host });
@@ -157,10 +151,7 @@ test('run and url report mistakes before anything runs', async ({ cli, service }
   expectFailure(await cli('run --pool ci -- echo', { env: headers }), 2, 'PW_TEST_CONNECT_HEADERS is not JSON');
 });
 
-test('run exits with 127 for a missing command, and with 126 for a file without a program', async ({
-  cli,
-  service,
-}) => {
+test('run exits with 127 for a missing command, and 126 for a file without a program', async ({ cli, service }) => {
   await service.call('POST', '/browser_pools', { name: 'ci', size: 1 });
   const missing = 'the command "playwrigth" was not found. Check its name. A tool of the project needs npx before it';
   expectFailure(await cli('run -- playwrigth test'), 127, missing);

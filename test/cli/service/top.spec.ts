@@ -97,7 +97,8 @@ test('top shows changes on a small terminal, and restores the terminal at the en
 
 test("top adapts to its terminal's size, and reconnects to a restarted service", async ({ temporary }) => {
   const dataDirectory = outputPath('data');
-  const first = await startService({ dataDirectory });
+  const chromium = { executable: '/nowhere' };
+  const first = await startService({ dataDirectory, chromium });
   const { url, apiKey } = first;
   const env = { PLAYWRIGHT_POOL_BASE_URL: url, PLAYWRIGHT_POOL_API_KEY: apiKey, TMPDIR: temporary };
   using terminal = new Terminal('stty cols 40 rows 12; tty', env);
@@ -110,7 +111,7 @@ test("top adapts to its terminal's size, and reconnects to a restarted service",
 
   await first.close();
   await expect.poll(() => terminal.last()).toMatch(/not up to date: the service at[^]*a-pool-with/);
-  await using second = await startService({ dataDirectory, port: Number(new URL(url).port), apiKey });
+  await using second = await startService({ dataDirectory, chromium, port: Number(new URL(url).port), apiKey });
   await callerOf(second)('POST', '/browser_pools', { name: 'new', size: 1 });
   await expect.poll(() => terminal.last()).toMatch(/^playwright-pool top[^]*new /);
   terminal.type('\u0003');
