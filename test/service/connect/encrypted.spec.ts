@@ -22,22 +22,22 @@ test.beforeAll(() => {
   pair = authority.issue({ addresses: ['127.0.0.1'], hosts: ['localhost'] });
 });
 
-/** Expects that both paths below a URL serve clients by wss and https, in a process that trusts the authority. */
-async function expectConnections(base: string, testInfo: TestInfo): Promise<void> {
-  const secure = base.replace('https', 'wss');
-  const all = [
-    ['playwright', secure],
+/** Expects that both paths below the URLs serve clients by wss and https, in a process that trusts the authority. */
+async function expectConnections(bases: string[], testInfo: TestInfo): Promise<void> {
+  const all = bases.flatMap((base) => [
+    ['playwright', base.replace('https', 'wss')],
     ['cdp', base],
     ['playwright', base],
-    ['cdp', secure],
-  ];
-  const tried = isLong ? all : all.slice(0, 2);
+    ['cdp', base.replace('https', 'wss')],
+  ]);
+  // The short form tries each way once, by one of the two URLs.
+  const tried = isLong ? all : [...all.slice(0, 2), ...all.slice(6)];
   const script = `
     import { chromium } from '@playwright/test';
     const titles = [];
     const ways = {
-      playwright: (base) => chromium.connect(base + '/playwright', { headers: { authorization: 'Bearer ${apiKey}' } }),
-      cdp: (base) => chromium.connectOverCDP(base + '/cdp?token=${apiKey}'),
+      playwright: (base) => chromium.connect(base + '/playwright?release=reuse', { headers: { authorization: 'Bearer ${apiKey}' } }),
+      cdp: (base) => chromium.connectOverCDP(base + '/cdp?release=reuse&token=${apiKey}'),
     };
     for (const [way, base] of ${JSON.stringify(tried)}) {
       const browser = await ways[way](base);
@@ -56,17 +56,13 @@ async function expectConnections(base: string, testInfo: TestInfo): Promise<void
   expect(JSON.parse(stdout)).toEqual(tried.map(() => 'seen'));
 }
 
-test('clients lease browsers by wss and https of the service', async ({}, testInfo) => {
+test('clients lease browsers by wss and https of the service, and of a proxy that serves it below a path', async ({}, testInfo) => {
   const tls = { cert: testInfo.outputPath('cert.pem'), key: testInfo.outputPath('key.pem') };
   await Promise.all([writeFile(tls.cert, pair.cert), writeFile(tls.key, pair.key)]);
   await using service = await startService({ apiKey, tls }, { addUser: () => true });
   expect(service.url).toMatch(/^https:/);
-  await expectConnections(service.url, testInfo);
-});
-
-test('clients lease browsers by wss and https of a proxy that serves the service below a path', async ({}, testInfo) => {
-  await using service = await startService({ apiKey, trustedProxies: ['127.0.0.1'] }, { addUser: () => true });
-  await using proxy = await FaultProxy.start(service.url, {
+  await using plain = await startService({ apiKey, trustedProxies: ['127.0.0.1'] }, { addUser: () => true });
+  await using proxy = await FaultProxy.start(plain.url, {
     tls: pair,
     prefix: '/team/pool',
     headersFor: () => ({
@@ -75,7 +71,7 @@ test('clients lease browsers by wss and https of a proxy that serves the service
       'x-forwarded-prefix': '/team/pool',
     }),
   });
-  await expectConnections(`${proxy.url}/team/pool`, testInfo);
+  await expectConnections([service.url, `${proxy.url}/team/pool`], testInfo);
 });
 
 test('the path of a proxy counts only if the proxy is trusted and the path is one', async () => {

@@ -3,10 +3,10 @@ import { once } from 'node:events';
 import { writeFile } from 'node:fs/promises';
 import { connect as connectPlainly } from 'node:net';
 import { connect, type TLSSocket } from 'node:tls';
-import { chromium, expect, type TestInfo } from '@playwright/test';
+import { expect, type TestInfo } from '@playwright/test';
 import { startService } from '../../../src/service/service.ts';
-import { systemChromium } from '../../support/views/chromium.ts';
 import { makeAuthority, type Authority, type Pair } from '../../support/http/certificates.ts';
+import { commandRunner } from '../../support/processes/command.ts';
 import { CliProcess } from '../../support/service/service-process.ts';
 import { test } from '../../support/worker.ts';
 
@@ -76,7 +76,9 @@ test('refuses to start with a TLS certificate and a key that do not fit, and nam
   await expect(startService({ tls })).rejects.toThrow(/cert\.pem.*other\.pem.*cannot be used/);
 });
 
-test('commands and the live view work over https with a certificate of a private authority', async ({}, testInfo) => {
+test('commands and the live view work over https with a certificate of a private authority', async ({
+  browser,
+}, testInfo) => {
   const [data, authorityFile] = [testInfo.outputPath('data'), testInfo.outputPath('authority.pem')];
   const tls = await writePair(testInfo);
   await writeFile(authorityFile, authority.cert);
@@ -92,29 +94,30 @@ test('commands and the live view work over https with a certificate of a private
   expect(session.cdp_ws_url).toContain(url.replace('https:', 'wss:'));
 
   const plainly = { ...trusting, PLAYWRIGHT_POOL_BASE_URL: url.replace('https:', 'http:') };
-  const [distrusted, listed, ...refused] = await Promise.all([
-    run(['sessions', 'list'], { ...trusting, NODE_EXTRA_CA_CERTS: '' }),
-    // The data directory leads to the service, too.
-    run(['sessions', 'list', '--json'], { PLAYWRIGHT_POOL_DATA_DIR: data, NODE_EXTRA_CA_CERTS: authorityFile }),
-    ...[['sessions', 'list'], ['top', '--once'], ['doctor']].map((command) => run(command, plainly)),
-  ]);
-  expect(distrusted.code).not.toBe(0);
-  expect(distrusted.output).toContain('NODE_EXTRA_CA_CERTS');
+  // The data directory leads to the service, too.
+  const byData = { PLAYWRIGHT_POOL_DATA_DIR: data, NODE_EXTRA_CA_CERTS: authorityFile };
+  const listed = await run(['sessions', 'list', '--json'], byData);
   expect(listed.code, listed.output).toBe(0);
   expect(JSON.parse(listed.output)).toHaveLength(1);
-  for (const { code, output } of refused) {
+  // This process doesn't trust the authority.
+  const runHere = commandRunner();
+  const distrusted = await runHere(['sessions', 'list'], { cwd: testInfo.outputDir, env: trusting });
+  expect(distrusted.code).not.toBe(0);
+  expect(distrusted.stderr).toContain('NODE_EXTRA_CA_CERTS');
+  for (const command of [['sessions', 'list'], ['top', '--once'], ['doctor']]) {
+    const { code, stdout, stderr } = await runHere(command, { cwd: testInfo.outputDir, env: plainly });
     expect(code).not.toBe(0);
-    expect(output).toContain(`port ${portOf(url)} of 127.0.0.1 speaks TLS`);
-    expect(output).toContain('Write "https:" instead of "http:" in the base URL');
+    expect(stdout + stderr).toContain(`port ${portOf(url)} of 127.0.0.1 speaks TLS`);
+    expect(stdout + stderr).toContain('Write "https:" instead of "http:" in the base URL');
   }
 
-  await using viewer = await chromium.launch({ executablePath: await systemChromium() });
-  const view = await viewer.newPage({ ignoreHTTPSErrors: true });
+  const view = await browser.newPage({ ignoreHTTPSErrors: true });
   const opened = view.waitForEvent('websocket');
   // A page that stands still sends one picture, maybe before `goto` returns.
   const picture = opened.then((socket) => socket.waitForEvent('framereceived'));
   await Promise.all([picture, view.goto(session.browser_live_view_url)]);
   expect((await opened).url()).toMatch(/^wss:/);
+  await view.close();
 });
 
 /** Runs a command to its end, without a suite in its directory. */
