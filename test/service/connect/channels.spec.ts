@@ -88,7 +88,7 @@ async function leasing(serving: CliProcess) {
   return {
     connect: async (path: string, options: object) => {
       const headers = { authorization: `Bearer ${apiKey}`, 'x-playwright-launch-options': JSON.stringify(options) };
-      const endpoint = `${url.replace('http', 'ws')}${path}?pool=ci`;
+      const endpoint = `${url.replace('http', 'ws')}${path}?pool=ci&release=reuse`;
       return await (path === '/cdp'
         ? chromium.connectOverCDP(endpoint, { headers })
         : chromium.connect(endpoint, { headers }));

@@ -38,7 +38,7 @@ test('clients that are killed at any moment leave no lease', async () => {
   const size = isLong ? 4 : 2;
   const counts = await poolOf(service, size);
   const random = randomOf(47);
-  let left = (isLong ? 2000 : 24) / 2;
+  let left = (isLong ? 2000 : 16) / 2;
   const outcomes = { open: 0, waiting: 0 };
   // Each client connects twice. Its first connection ends well, and in the second one it is killed.
   const runClients = async () => {
