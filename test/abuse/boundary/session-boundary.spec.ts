@@ -128,13 +128,13 @@ test('a user id comes back after all others', async ({}, testInfo) => {
   });
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const seen: number[] = [];
-  for (let count = 0; count < 4; count += 1) {
+  for (let count = 0; count < 3; count += 1) {
     const { session_id: id } = await client.browsers.create();
     seen.push(statSync(`${sessionDirectory(testInfo.outputPath('data'), id)}/root`).uid);
     await client.browsers.deleteByID(id);
   }
   expect(new Set(seen).size).toBe(2);
-  expect(seen.slice(2)).toEqual(seen.slice(0, 2));
+  expect(seen[2]).toBe(seen[0]);
 });
 
 /** The directory that callers see as `/`, and the user id. */
