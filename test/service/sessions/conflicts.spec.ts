@@ -10,7 +10,7 @@ function expectConflict(answer: TestAnswer, code = 'conflict'): void {
   expect(answer.headers.get('x-should-retry')).toBe('false');
 }
 
-test('names of live sessions are unique, also of two that start at once', async ({ call }) => {
+test('names of live sessions are unique, also of two that start at once, and of leases', async ({ call }) => {
   const start = (name: string) => call('POST', '/browsers', { name });
   const answers = await Promise.all([start('one'), start('one')]);
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([200, 409]);
@@ -22,6 +22,29 @@ test('names of live sessions are unique, also of two that start at once', async 
   const { body: first } = answers.find(({ status }) => status === 200)!;
   expect((await call('DELETE', `/browsers/${first.session_id}`)).status).toBe(204);
   expect((await call('PATCH', `/browsers/${second.session_id}`, { name: 'one' })).body.name).toBe('one');
+
+  await test.step('refuses text for a session without a page, and a second profile', async () => {
+    const answer = await call('POST', `/browsers/${second.session_id}/computer/type`, { text: 'x' });
+    expectConflict(answer);
+    expect(answer.body.message).toMatch(/page/);
+    await call('POST', '/profiles', { name: 'ann' });
+    const load = () => call('PATCH', '/browsers/one', { profile: { name: 'ann' } });
+    expect((await load()).body.profile).toMatchObject({ name: 'ann' });
+    expectConflict(await load());
+  });
+
+  await test.step('a pool with a lease is deleted only by force', async () => {
+    await call('POST', '/browser_pools', { size: 1, name: 'ci' });
+    expectConflict(await call('POST', '/browser_pools/ci/acquire', { name: 'one' }));
+    const { body: leased } = await call('POST', '/browser_pools/ci/acquire', { name: 'free' });
+    expect(leased.name).toBe('free');
+    expectConflict(await call('DELETE', '/browser_pools/ci'), 'pool_in_use');
+    expectConflict(await call('DELETE', '/browser_pools/ci', { force: false }), 'pool_in_use');
+    expect((await call('GET', `/browsers/${leased.session_id}`)).body.pool).toMatchObject({ name: 'ci' });
+    expect((await call('DELETE', '/browser_pools/ci', { force: true })).status).toBe(204);
+    expect((await call('GET', `/browsers/${leased.session_id}`)).status).toBe(404);
+    expect((await call('GET', '/browser_pools/ci')).status).toBe(404);
+  });
 });
 
 test('an id finds its own session even if another session has that id as its name @long', async ({ call }) => {
@@ -31,17 +54,6 @@ test('an id finds its own session even if another session has that id as its nam
   expect((await call('GET', path)).body.session_id).toBe(first.session_id);
   expect((await call('DELETE', path)).status).toBe(204);
   expect((await call('GET', path)).body.session_id).toBe(second.session_id);
-});
-
-test('refuses text for a session without a page, and a second profile', async ({ call }) => {
-  await call('POST', '/profiles', { name: 'ann' });
-  const path = `/browsers/${(await call('POST', '/browsers', {})).body.session_id}`;
-  const answer = await call('POST', `${path}/computer/type`, { text: 'x' });
-  expectConflict(answer);
-  expect(answer.body.message).toMatch(/page/);
-  const load = () => call('PATCH', path, { profile: { name: 'ann' } });
-  expect((await load()).body.profile).toMatchObject({ name: 'ann' });
-  expectConflict(await load());
 });
 
 for (const [path, body] of [
@@ -55,17 +67,3 @@ for (const [path, body] of [
     expectConflict(await call('PATCH', `${path}/two`, { name: 'one' }));
     expect((await call('PATCH', `${path}/one`, { name: 'one' })).status).toBe(200);
   });
-
-test('a lease takes no name of a live session, and a pool with a lease is deleted only by force', async ({ call }) => {
-  await call('POST', '/browsers', { name: 'taken' });
-  await call('POST', '/browser_pools', { size: 1, name: 'ci' });
-  expectConflict(await call('POST', '/browser_pools/ci/acquire', { name: 'taken' }));
-  const { body: leased } = await call('POST', '/browser_pools/ci/acquire', { name: 'free' });
-  expect(leased.name).toBe('free');
-  expectConflict(await call('DELETE', '/browser_pools/ci'), 'pool_in_use');
-  expectConflict(await call('DELETE', '/browser_pools/ci', { force: false }), 'pool_in_use');
-  expect((await call('GET', `/browsers/${leased.session_id}`)).body.pool).toMatchObject({ name: 'ci' });
-  expect((await call('DELETE', '/browser_pools/ci', { force: true })).status).toBe(204);
-  expect((await call('GET', `/browsers/${leased.session_id}`)).status).toBe(404);
-  expect((await call('GET', '/browser_pools/ci')).status).toBe(404);
-});
