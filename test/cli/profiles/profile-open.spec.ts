@@ -15,13 +15,7 @@ async function opened(args: string[], env: Record<string, string>, text: string)
   return cli;
 }
 
-test('profiles open shows a copy of a profile until Ctrl+C @long', async ({
-  env,
-  service: { call },
-  site,
-  temporary,
-  cli: run,
-}) => {
+test('profiles open shows a copy until Ctrl+C @long', async ({ env, service: { call }, site, temporary, cli: run }) => {
   await call('POST', '/profiles', { name: 'ann' });
   await logInUnder(call, 'ann', site, 'first');
   const { body: before } = await call('GET', '/profiles/ann');

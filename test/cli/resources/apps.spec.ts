@@ -60,12 +60,7 @@ const source = appOf(
   "import { existsSync } from 'node:fs'; import greeting from 'linked'; console.log('loaded');",
 );
 
-test('deploys an application of a directory, invokes it, and shows its logs and invocations', async ({
-  cli,
-  cliProcess,
-  env,
-  application,
-}) => {
+test('deploys a directory, invokes it, shows logs and invocations', async ({ cli, cliProcess, env, application }) => {
   const directory = await application(source);
   const greet = 'invoke app greet --app-version 1.0 --payload {"name":"Ann"}';
   const id = await test.step('deploys the application again with force only', async () => {

@@ -14,12 +14,7 @@ for (const { path, connect } of [
   { path: '/playwright', connect: (url: string, options = {}) => chromium.connect(url, options) },
   { path: '/cdp', connect: (url: string, options = {}) => chromium.connectOverCDP(url, options) },
 ]) {
-  test(`a client of ${path} leases a browser until it closes the connection`, async ({
-    service,
-    call,
-    createPool,
-    counts,
-  }) => {
+  test(`a client of ${path} leases a browser until it disconnects`, async ({ service, call, createPool, counts }) => {
     await createPool('ci', 1);
     const url = `${service.url.replace('http', 'ws')}${path}?pool=ci&name=nightly&tags[team]=web&release=reuse`;
     for (let round = 0; round < 2; round++) {
@@ -36,11 +31,7 @@ for (const { path, connect } of [
     }
   });
 
-  test(`a client of ${path} may use an http URL and send its key in the URL`, async ({
-    service,
-    createPool,
-    counts,
-  }) => {
+  test(`a client of ${path} may use an http URL, and its key in the URL`, async ({ service, createPool, counts }) => {
     await createPool('ci', 1);
     const browser = await connect(`${service.url}${path}?pool=ci&token=${apiKey}&release=reuse`);
     expect(await counts('ci')).toEqual({ leased: 1, waiting: 0 });
@@ -48,12 +39,7 @@ for (const { path, connect } of [
     await expect.poll(() => counts('ci')).toEqual({ leased: 0, waiting: 0 });
   });
 
-  test(`a client of ${path} is disconnected if its lease ends elsewhere`, async ({
-    call,
-    urlOf,
-    createPool,
-    counts,
-  }) => {
+  test(`a client of ${path} is disconnected if its lease ends`, async ({ call, urlOf, createPool, counts }) => {
     await createPool('ci', 1);
     for (const end of ['delete', 'release']) {
       const browser = await connect(urlOf(`${path}?pool=ci`));
@@ -68,12 +54,7 @@ for (const { path, connect } of [
   });
 }
 
-test('a reused browser keeps its lease although its former client is still connected', async ({
-  call,
-  urlOf,
-  createPool,
-  counts,
-}) => {
+test('a reused browser keeps its lease if a former client stays', async ({ call, urlOf, createPool, counts }) => {
   await createPool('ci', 1);
   // It answers no close frame, so its connection stays open after the end of its lease.
   const former = new WebSocket(urlOf('/cdp?pool=ci&release=reuse'));
@@ -183,13 +164,7 @@ test('without "pool", the only pool comes before the pool "default" of the embed
   await browser.close();
 });
 
-test('the key appears in no log, audit record, metric, dashboard and error', async ({
-  service,
-  call,
-  urlOf,
-  createPool,
-  counts,
-}) => {
+test('the key is in no log, record, metric, view or error', async ({ service, call, urlOf, createPool, counts }) => {
   await createPool('ci', 1);
   const browser = await chromium.connect(urlOf('/playwright?pool=ci&release=reuse'));
   const { body: sessions } = await call('GET', '/browsers');

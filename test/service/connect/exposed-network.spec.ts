@@ -23,9 +23,7 @@ type Message = { id?: number; method?: string; params: { type: string; guid: str
 
 type Address = { url: string; apiKey: string };
 
-test("a suite without this package reaches this machine's localhost if it exposes that @long", async ({
-  run,
-}, testInfo) => {
+test("a suite without this package reaches this machine's localhost if exposed @long", async ({ run }, testInfo) => {
   await using app = await TunneledApp.start();
   await using service = await startFar(testInfo.outputPath('hidden'));
   await createPool(service);

@@ -50,12 +50,7 @@ test('a control plane sends the profile of a lease to its machine, and fetches i
   await expectProfiles(call, (query) => `${service.url.replace('http', 'ws')}/cdp${query}&token=${apiKey}`);
 });
 
-test('an unknown profile, and one that the pool can not use, cost no browser', async ({
-  call,
-  urlOf,
-  createPool,
-  counts,
-}) => {
+test("an unknown profile, or one the pool can't use, costs no browser", async ({ call, urlOf, createPool, counts }) => {
   await createPool('ci', 1);
   for (const name of ['anna', 'bert']) await call('POST', '/profiles', { name });
   await call('POST', '/browser_pools', { name: 'of-bert', size: 1, headless: true, profile: { name: 'bert' } });
@@ -71,12 +66,7 @@ test('an unknown profile, and one that the pool can not use, cost no browser', a
   await browser.close();
 });
 
-test('a client that leaves while its profile is loaded leaves no lease', async ({
-  call,
-  urlOf,
-  createPool,
-  counts,
-}) => {
+test('a client that leaves while its profile loads leaves no lease', async ({ call, urlOf, createPool, counts }) => {
   await createPool('ci', 1);
   await call('POST', '/profiles', { name: 'ann' });
   for (let round = 0; round < 3; round++) {

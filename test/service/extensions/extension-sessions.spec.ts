@@ -101,11 +101,7 @@ test('loading extensions into a running session restarts its browser once', asyn
   await again.close();
 });
 
-test('loads further extensions without a restart, and none if Chromium or the service refuses one @long', async ({
-  service,
-  client,
-  marks,
-}) => {
+test('loads more extensions without a restart, none if one is refused @long', async ({ service, client, marks }) => {
   const session = await client.browsers.create({ headless: true });
   const load = async (...extension: Parameters<typeof loading>) =>
     client.browsers.loadExtensions(session.session_id, await loading(...extension));
@@ -124,10 +120,7 @@ test('loads further extensions without a restart, and none if Chromium or the se
   await browser.close();
 });
 
-test("a client of Playwright's protocol is disconnected when the browser restarts, and can connect again @long", async ({
-  client,
-  service,
-}) => {
+test("a client of Playwright's protocol connects again after a restart @long", async ({ client, service }) => {
   const session = await client.browsers.create({ headless: true });
   const browser = await chromium.connect(session.playwright_ws_url!);
   const page = await browser.contexts()[0]!.newPage();
@@ -144,10 +137,7 @@ test("a client of Playwright's protocol is disconnected when the browser restart
   await again.close();
 });
 
-test("after the hosted service's SDK loads an extension into a pool's session, nobody leases that session again @long", async ({
-  kernel,
-  marks,
-}) => {
+test("after the hosted service's SDK loads an extension, the session isn't reused @long", async ({ kernel, marks }) => {
   const stored = await kernel.extensions.upload({ file: await file('one'), name: 'one' });
   const pool = await kernel.browserPools.create({ size: 1, headless: true, extensions: [{ name: 'one' }] });
   expect(pool).toMatchObject({ extension_ids: [stored.id], browser_pool_config: { extensions: [{ name: 'one' }] } });
@@ -192,11 +182,7 @@ test("refuses extensions for a browser that can't load any, and names the browse
   expect((await marksIn(session, service.url)).default).toEqual([]);
 });
 
-test('a loaded extension survives the loading of a profile, and is not saved into the profile @long', async ({
-  service,
-  client,
-  marks,
-}) => {
+test("a loaded extension outlives a profile's load and isn't saved @long", async ({ service, client, marks }) => {
   await client.profiles.create({ name: 'ada' });
   const session = await client.browsers.create({ headless: true });
   await client.browsers.loadExtensions(session.session_id, await loading('one'));

@@ -26,9 +26,7 @@ test('a control plane finds machines by URL or host name, and starts sessions on
   expect(new Set(machines.slice(2))).toEqual(both);
 });
 
-test("a control plane passes a session's calls and connections to its machine", async ({
-  plane: { control, machine, way },
-}) => {
+test('a control plane passes calls and connections to the machine', async ({ plane: { control, machine, way } }) => {
   const { call, url } = control;
   const kernel = new Kernel({ baseURL: url, apiKey });
   const traced = async (digit: string, method: string, path: string, body?: unknown) =>

@@ -152,9 +152,7 @@ test('pools together may be as large as the project allows @long', async ({ proj
   expect(statuses(answers)).toEqual([201, 429, 429, 429]);
 });
 
-test('a lowered limit ends idle browsers only, a raised one fills pools @long', async ({
-  project: { call, limit },
-}) => {
+test('a lowered limit ends idle browsers, a raised one fills pools @long', async ({ project: { call, limit } }) => {
   await createPool(call, { name: 'ci', size: 3 });
   await idle(call, 'ci').toBe(3);
   const { body: leased } = await call('POST', '/browser_pools/ci/acquire', {});

@@ -11,9 +11,7 @@ const hasOwnDirectories = process.platform === 'linux' && process.getuid?.() ===
 /** Directories outside the root that each session has for itself. */
 const ownDirectories = ['/tmp', '/var/tmp', '/dev/shm'];
 
-test("a reused browser has no files, contexts and clipboard of its last lease, but the default context's cookies and tabs", async ({
-  client,
-}) => {
+test("a reused browser keeps the default context's cookies and tabs, but no files or clipboard", async ({ client }) => {
   await expectWipedReuse(client);
 });
 

@@ -282,9 +282,7 @@ test.describe('ends of a pool', () => {
 });
 
 test.describe('launches', () => {
-  test('starts few browsers at once, first for waiting callers @long', async ({
-    testPools: { create, lease, pools },
-  }) => {
+  test('starts few browsers at once, waiting callers first @long', async ({ testPools: { create, lease, pools } }) => {
     const large = create({ size: 4 * launchesAtOnce });
     const small = create({ size: 1 });
     expect(large.startingCount).toBe(launchesAtOnce);

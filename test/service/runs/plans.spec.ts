@@ -80,10 +80,7 @@ test('tests of a unit stay together, also if a later command adds one', async ({
   expect(later.map(({ tests }) => tests.filter((id) => id.startsWith('y')).length)).toEqual([1, 1, 1]);
 });
 
-test('commands of one run with other tests, or another number of shards, have plans of their own', async ({
-  shard,
-  client,
-}) => {
+test('commands of one run with other tests or numbers of shards have their own plans', async ({ shard, client }) => {
   const [chromium, firefox] = [shard({ total: 2 }), shard({ total: 2 })];
   await chromium.start({ units: named('c') });
   await firefox.start({ units: named('f') });

@@ -8,10 +8,7 @@ async function partsOf(shards: Shard[]): Promise<Record<number, string[]>> {
   return parts;
 }
 
-test('a rerun has the tests that failed and those without a result, in the shards that failed', async ({
-  shard,
-  clock,
-}) => {
+test('a rerun has the tests that failed or have no result, in the shards that failed', async ({ shard, clock }) => {
   const shards = shardsOf(4, (index) => shard({ index, total: 4, attempt: 1 }));
   for (const each of shards.slice(0, 3)) await each.start();
   const [one, two, lost] = shards as [Shard, Shard, Shard];
@@ -39,10 +36,7 @@ test('a rerun has the tests that failed and those without a result, in the shard
   expect(third).toMatchObject({ basis: 'rerun', tests: [] });
 });
 
-test('a shard that starts again without a rerun has its last tests, in every attempt of the CI', async ({
-  shard,
-  clock,
-}) => {
+test('a shard that starts again without a rerun has its last tests in each CI attempt', async ({ shard, clock }) => {
   const [one, two, lost] = shardsOf(3, (index) => shard({ index, total: 3, attempt: 1 })) as [Shard, Shard, Shard];
   await lost.start();
   await one.complete();

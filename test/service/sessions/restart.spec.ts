@@ -131,10 +131,7 @@ test('a service removes half-written files of its killed predecessor @long', asy
     expect(readdirSync(emptied), emptied).toEqual([]);
 });
 
-test("the next service has a killed service's confirmed data, and answers its repeatable calls", async ({
-  start,
-  directory,
-}) => {
+test("a killed service's successor has its data, and answers its repeatable calls", async ({ start, directory }) => {
   const first = await start();
   await first.call('POST', '/browser_pools', { size: 1, name: 'ci' });
   const { body: profile } = await first.call('POST', '/profiles', { name: 'ann' });

@@ -26,11 +26,7 @@ async function collect(lines: AsyncIterable<{ message: string }>): Promise<strin
   return messages;
 }
 
-test("reads and follows a session's log file, reads the browser's messages, and reports a missing source", async ({
-  service,
-  id,
-  write,
-}) => {
+test("follows a log file, reads the browser's messages, reports a missing source", async ({ service, id, write }) => {
   await write('one\r\n\ntwo\nä'.padEnd(100, 'x'));
   await using client = createClient({ baseURL: service.url, apiKey: service.apiKey });
   const query = { source: 'path', path: '/tmp/app.log', follow: false } as const;

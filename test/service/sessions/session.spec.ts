@@ -150,9 +150,7 @@ test.describe('one session', () => {
 });
 
 test.describe('all sessions', () => {
-  test('eight sessions start at once, each with its own browser, and are found by id and listed newest first @long', async ({
-    sessions,
-  }) => {
+  test('eight sessions start at once with own browsers, found by id, newest first @long', async ({ sessions }) => {
     const created = await Promise.all(Array.from({ length: 8 }, () => sessions.create(settings)));
     expect(new Set(created.map(({ browser }) => browser.chromium.pid)).size).toBe(8);
     await Promise.all(created.map((session) => session.ping()));

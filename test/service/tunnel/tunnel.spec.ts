@@ -220,13 +220,7 @@ for (const transport of ['cdp', 'playwright'] as const)
     await browser.close();
   });
 
-test('the default context uses the tunnel, also after a restart of the browser @long', async ({
-  app,
-  tunnel,
-  session,
-  call,
-  client,
-}) => {
+test('the default context uses the tunnel, restarted or not @long', async ({ app, tunnel, session, call, client }) => {
   await call('POST', '/profiles', { name: 'ada' });
   const asking = (await startSession(call, { headless: true, tunnel: true })) as Tunneled;
   const opened = [await tunnel('<loopback>'), await tunnel('<loopback>', asking)];
