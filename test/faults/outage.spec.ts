@@ -1,7 +1,4 @@
-import { createServer } from 'node:http';
-import { once } from 'node:events';
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ServiceUnavailableError } from '../../fixtures/errors.ts';
 import { unlessOutage } from '../../fixtures/lease/service/outage.ts';
@@ -10,6 +7,7 @@ import type { LeaseReport } from '../../fixtures/reporter.ts';
 import { CallTimeoutError, ConnectionError, ServiceError } from '../../src/client/index.ts';
 import { startService } from '../../src/service/service.ts';
 import { makeAuthority } from '../support/http/certificates.ts';
+import { freePort } from '../support/http/serve.ts';
 import { expect, test } from './suite-runs.ts';
 import type { RunResult } from '../support/runs/playwright-run.ts';
 import { openDirectory } from '../support/processes/open-directory.ts';
@@ -17,7 +15,7 @@ import { openDirectory } from '../support/processes/open-directory.ts';
 // A run explains an unusable service once, wastes little time on it, and distinguishes it from failing tests.
 
 test('the first test explains that the service is unreachable, others fail at once @long', async ({ startSuite }) => {
-  const url = await closedPort();
+  const url = `http://127.0.0.1:${await freePort()}`;
   const run = startSuite('outage', url);
   const result = await run.finished();
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
@@ -61,7 +59,7 @@ test('says at once that the service speaks TLS if its URL begins with http:', as
 
 test('reports a profile on an unreachable service as an infrastructure failure @long', async ({ runSuite }) => {
   const more = `poolProfile: { name: 'carol', login: { domain: 'shop.example' } }`;
-  const result = await runSuite('outage', await closedPort(), { more });
+  const result = await runSuite('outage', `http://127.0.0.1:${await freePort()}`, { more });
   expect(result.stats).toMatchObject({ passed: 0, failed: 5 });
   expect(reasonsIn(result, 'infrastructure')).toHaveLength(4);
 });
@@ -190,16 +188,6 @@ function failingWith(error: Error): () => Promise<string> {
     if (calls === 1) throw error;
     return 'borne';
   };
-}
-
-/** The URL of a port without a listener. */
-async function closedPort(): Promise<string> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return `http://127.0.0.1:${port}`;
 }
 
 function reasonsIn({ results }: RunResult, type: string): (string | undefined)[] {

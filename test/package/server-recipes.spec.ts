@@ -2,12 +2,13 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises';
-import { connect, createServer, type AddressInfo } from 'node:net';
+import { connect } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { expect, type TestInfo } from '@playwright/test';
 import { makeAuthority, type Authority } from '../support/http/certificates.ts';
 import { FaultProxy } from '../support/http/fault-proxy.ts';
+import { freePort } from '../support/http/serve.ts';
 import { callerOf } from '../support/service/service.ts';
 import { CliProcess } from '../support/service/service-process.ts';
 import { test } from '../support/worker.ts';
@@ -137,16 +138,6 @@ test("CDP, Playwright's protocol and the live view pass an nginx that is configu
     await once(nginx, 'exit');
   }
 });
-
-/** nginx can't choose a port. */
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 async function isListening(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');

@@ -39,6 +39,12 @@ export async function serve(
   return { port, url: `http://${name}:${port}`, cut, [Symbol.asyncDispose]: close };
 }
 
+/** A port that nobody uses yet, for programs that can't choose one. */
+export async function freePort(): Promise<number> {
+  await using server = await serve({});
+  return server.port;
+}
+
 function isServer(what: Server | RequestListener | Record<string, string>): what is Server {
   return typeof what === 'object' && 'listen' in what && typeof what.listen === 'function';
 }
