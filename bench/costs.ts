@@ -8,8 +8,11 @@ const sides = ['ours', 'stock'] as const;
 const processes = ['runner', 'worker', 'service', 'browser'] as const;
 const kinds = ['processor time (ms)', 'reads and writes', 'context switches'] as const;
 
-/** The costs since the start of each process, in the order of `kinds`, and Playwright's messages to the browser and back. */
-type Snapshot = Record<(typeof processes)[number], number[]> & { messages: number };
+/**
+ * The costs since the start of each process, in the order of `kinds`, and Playwright's messages to the browser and back.
+ * Its time is one of the system's clock, in microseconds, that all processes share.
+ */
+type Snapshot = Record<(typeof processes)[number], number[]> & { messages: number; time: number };
 
 /** The costs of one short test by the process that has them, with one worker. Medians of interleaved runs. */
 export async function costsOf(suite: SuiteOf): Promise<Record<string, Record<(typeof sides)[number], number>>> {
@@ -44,6 +47,17 @@ export async function costsOf(suite: SuiteOf): Promise<Record<string, Record<(ty
 
 /** Runs the suite. Returns how much a figure of its snapshots grows with each test. */
 async function snapshots(suite: SuiteOf, side: (typeof sides)[number], variables: Record<string, string> = {}) {
+  const [before, after] = await countedTests(suite, side, tests, variables);
+  return (figure: (snapshot: Snapshot) => number) => (figure(after) - figure(before)) / tests;
+}
+
+/** Runs the suite with a number of tests after those that warm up. Returns its snapshots before and after them. */
+export async function countedTests(
+  suite: SuiteOf,
+  side: (typeof sides)[number],
+  tests: number,
+  variables: Record<string, string>,
+): Promise<[Snapshot, Snapshot]> {
   const measured = suite('costs', side, 1);
   const file = measured.environment!['BENCH_TIMES']!;
   const log = `${file}.log`;
@@ -51,8 +65,7 @@ async function snapshots(suite: SuiteOf, side: (typeof sides)[number], variables
   const environment = { ...measured.environment, ...variables, BENCH_TESTS: String(tests), DEBUG_FILE: log };
   await timeSuite({ ...measured, environment });
   const lines = (await readFile(file, 'utf8')).trimEnd().split('\n');
-  const [before, after] = lines.map((line) => JSON.parse(line) as Snapshot);
-  return (figure: (snapshot: Snapshot) => number) => (figure(after!) - figure(before!)) / tests;
+  return lines.map((line) => JSON.parse(line) as Snapshot) as [Snapshot, Snapshot];
 }
 
 function note(measured: Map<string, number[]>, name: string, figure: number): void {

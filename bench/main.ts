@@ -37,7 +37,7 @@ in bench/bars.json, or could not be taken. With --short each runs once, to see t
 grow with sizes, and the power of the size that they grow with; of times that grow with the round trip, how many round trips they have. With --limits they print what some measures take at least: in place of ours, what no
 such service can do without. With --costs they print where the time of a short test goes: processor time, calls, context switches and messages of each process.
 
-publish writes a page to build/bench: figures by distance, by workers, by waiters and of killed runs, with pictures, raw data, machine and versions.
+publish writes a page to build/bench: figures by distance, by workers, by waiters, of killed runs and by function, with pictures, raw data, machine and versions.
 
 Names: ${Object.keys(benches).join(', ')}`;
 

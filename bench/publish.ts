@@ -1,6 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { drawn, type Figure, type Row } from './charts.ts';
+import { flames } from './flames.ts';
 import { byDistance, type Action } from './far.ts';
 import { killRuns, victims } from './kills.ts';
 import { machine } from './machine.ts';
@@ -18,6 +19,7 @@ const parts: Record<string, (isShort: boolean) => Promise<Figure[]>> = {
   workers: measureWorkers,
   waiters: measureWaiters,
   kills: measureKills,
+  flames,
 };
 
 /** Measures all parts. After each one it writes a page with pictures, and the raw data beside it. A failed part doesn't stop the others. */

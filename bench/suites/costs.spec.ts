@@ -29,7 +29,8 @@ function costs() {
   const processes = { runner: [process.ppid], worker: [process.pid], service: service ? [service] : [], browser };
   const messages = readFileSync(log!, 'utf8').match(/SEND ►|◀ RECV/g)?.length ?? 0;
   const sums = Object.entries(processes).map(([name, pids]) => [name, sumOf(pids.map(costsOf))]);
-  return { messages, ...Object.fromEntries(sums) };
+  const time = Number(process.hrtime.bigint() / 1000n);
+  return { time, messages, ...Object.fromEntries(sums) };
 }
 
 /** Processor time in ms, calls that read or write, and how often a thread gave up its processor. */
