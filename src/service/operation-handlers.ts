@@ -36,7 +36,7 @@ export function operationHandlers(parts: Parts): HandlerTree<typeof contract> {
     proxies: (projectId) => parts.proxies.countOf(projectId),
     extensions: (projectId) => parts.extensions.countOf(projectId),
     credentials: (projectId) => parts.credentials.countOf(projectId),
-    'auth connections': (projectId) => connectionRecords.countOf(projectId),
+    'auth connections': (projectId) => connectionRecords.rows.count({ projectId }),
     deployments: (projectId) => parts.deployments.countOf(projectId),
     'API keys': (projectId) => parts.apiKeys.countOf(projectId),
   };

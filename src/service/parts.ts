@@ -43,7 +43,7 @@ import { StoredCredentials } from './logins/login-credentials.ts';
 import type { ApiKeyStore } from './organization/api-keys.ts';
 import { AppLogStore } from './apps/app-logs-table.ts';
 import { AuditLogStore } from './audit/audit-logs.ts';
-import { ConnectionRecords } from './logins/connection-records.ts';
+import { ConnectionRecords } from './logins/connections-table.ts';
 import { CredentialProviderStore } from './credentials/credential-providers.ts';
 import { CredentialStore } from './credentials/credentials.ts';
 import type { Database } from './database/database.ts';

@@ -1,7 +1,8 @@
 import type { AuthStatus, CredentialSelector, TimelineItem } from '../../contract/auth-connections.ts';
 import type { FlowStatus, FlowStep, FlowType } from '../../contract/login-flow.ts';
 import { json, optional, text, time } from '../database/columns.ts';
-import { type RowOf, table } from '../database/table.ts';
+import type { Database } from '../database/database.ts';
+import { type RowOf, Table, table } from '../database/table.ts';
 
 export type ConnectionSettings = {
   loginUrl?: string | undefined;
@@ -72,3 +73,24 @@ export const eventsTable = table('auth_events', {
 
 export type ConnectionRecord = RowOf<typeof connectionsTable>;
 export type TimelineEntry = RowOf<typeof eventsTable>;
+
+/** The stored auth connections of all projects, and their timelines. They hold nothing that was entered in a form. */
+export class ConnectionRecords {
+  readonly rows: Table<typeof connectionsTable>;
+  readonly events: Table<typeof eventsTable>;
+
+  constructor(database: Database) {
+    this.rows = new Table(database, connectionsTable);
+    this.events = new Table(database, eventsTable);
+  }
+
+  /**
+   * Adds an entry to the timeline, or replaces the details of the entry with the same id. Does nothing if there is no
+   * such connection any more.
+   */
+  note(entry: TimelineEntry): void {
+    const { id, connectionId, details } = entry;
+    const isKnown = this.events.change({ id }, { details }) > 0;
+    if (!isKnown && this.rows.find({ id: connectionId })) this.events.insert(entry);
+  }
+}

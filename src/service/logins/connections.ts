@@ -39,8 +39,8 @@ export class AuthConnections {
   /** Takes over the connections of an earlier run of the service. */
   open(): void {
     const { records, clock } = this.#options;
-    records.deleteBefore(clock.now() - keptMs);
-    for (const record of records.all()) {
+    records.events.delete({ at: { below: clock.now() - keptMs } });
+    for (const record of records.rows.list({}, { order: 'created_at, rowid' })) {
       const { id, settings } = record;
       this.logins.takeOver(record);
       if (settings.healthChecks)
@@ -51,20 +51,18 @@ export class AuthConnections {
   /** Throws `already_exists`, and `bad_request` for a credential that doesn't exist. */
   create({ projectId, apiKey }: Caller, request: AuthConnectionCreate): Connection {
     const { records, clock, ensureProfile } = this.#options;
-    const record = records.add({
-      id: newId(),
-      projectId,
-      profileName: request.profile_name,
-      domain: request.domain,
-      status: 'NEEDS_AUTH',
-      // The contract has defaults for the required settings.
-      settings: {
-        ...(this.#settingsOf(projectId, request, isOfOrganization(apiKey)) as ConnectionSettings),
-        grantedDomains: granted(request.domain, request, apiKey),
-      },
-      createdAt: clock.now(),
-    });
-    ensureProfile(projectId, record.profileName);
+    const { domain, profile_name: profileName } = request;
+    // The contract has defaults for the required settings.
+    const settings = this.#settingsOf(projectId, request, isOfOrganization(apiKey)) as ConnectionSettings;
+    settings.grantedDomains = granted(domain, request, apiKey);
+    const existing = records.rows.find({ projectId, profileName, domain });
+    if (existing) {
+      const message = `the profile ${profileName} has an auth connection to ${domain} already: use or delete that one`;
+      throw new OperationError('already_exists', message, { existingId: existing.id });
+    }
+    const named = { id: newId(), projectId, profileName, domain };
+    const record = records.rows.insert({ ...named, status: 'NEEDS_AUTH', settings, createdAt: clock.now() });
+    ensureProfile(projectId, profileName);
     this.#planCheck(record.id);
     return this.get(projectId, record.id);
   }
@@ -78,16 +76,17 @@ export class AuthConnections {
 
   /** Returns `undefined` if the connection doesn't exist or is being deleted. */
   find(projectId: string, id: string): Connection | undefined {
-    const record = this.#options.records.get(id);
+    const { rows } = this.#options.records;
+    const record = rows.find({ id, projectId });
     const flow = this.logins.latest(id);
-    if (record?.projectId !== projectId || this.#deleting.has(id)) return undefined;
+    if (!record || this.#deleting.has(id)) return undefined;
     // `isRunning` ends a login whose time is over, also before its timer fires. The record then has another state.
-    return flow?.isRunning === false ? { record: this.#options.records.get(id)!, flow } : { record, flow };
+    return flow?.isRunning === false ? { record: rows.find({ id })!, flow } : { record, flow };
   }
 
   /** Whether a project has the connection. */
   exists(id: string): boolean {
-    return this.#options.records.get(id) !== undefined && !this.#deleting.has(id);
+    return this.#options.records.rows.find({ id }) !== undefined && !this.#deleting.has(id);
   }
 
   /** Changes the given fields. Throws `not_found`, and `bad_request` for a credential that doesn't exist. */
@@ -101,7 +100,7 @@ export class AuthConnections {
     if (patch.credential || isGranted)
       settings.grantedDomains = granted(record.domain, { ...patch, credential: settings.credential }, apiKey);
     if (patch.login_url === '') settings.loginUrl = undefined;
-    this.#options.records.change(id, { settings });
+    this.#options.records.rows.change({ id }, { settings });
     if (patch.health_checks !== undefined || patch.health_check_interval !== undefined) this.#planCheck(id);
     return this.get(projectId, id);
   }
@@ -112,7 +111,7 @@ export class AuthConnections {
     this.#deleting.add(id);
     try {
       await Promise.all([this.#checks.cancel(id), flow?.end('CANCELED', 'the auth connection was deleted')]);
-      this.#options.records.delete(id);
+      this.#options.records.rows.delete({ id });
     } finally {
       this.#deleting.delete(id);
     }
@@ -147,7 +146,7 @@ export class AuthConnections {
   /** Checks whether a connection is still logged in. Logs in again if the connection is set to do so. */
   async #check(id: string, signal: AbortSignal): Promise<void> {
     const { records, clock } = this.#options;
-    const record = records.get(id);
+    const record = records.rows.find({ id });
     if (!record) return;
     const before = this.logins.latest(id);
     // The result of a running login, or of one that began during the check, is more reliable than the check.
@@ -155,29 +154,29 @@ export class AuthConnections {
       const at = clock.now();
       const finding = await checkHealth(record, this.#options, signal);
       if (signal.aborted) return;
-      records.deleteBefore(at - keptMs);
+      records.events.delete({ at: { below: at - keptMs } });
       records.note({ id: newId(), connectionId: id, type: 'health_check', at, details: finding });
-      records.change(id, { checkedAt: clock.now() });
+      records.rows.change({ id }, { checkedAt: clock.now() });
       if (this.logins.latest(id) === before) this.#checked(id, finding.status);
     }
     this.#planCheck(id);
   }
 
   #checked(id: string, found: ConnectionRecord['status']): void {
-    const record = this.#options.records.get(id);
+    const { records, sessions } = this.#options;
+    const record = records.rows.find({ id });
     if (!record || found === record.status) return;
-    const { settings } = record;
-    const mayLogIn = settings.autoReauth && !this.#options.sessions.draining;
-    if (found === 'NEEDS_AUTH' && mayLogIn && this.logins.canReauth(record).can) {
-      this.logins.begin(record, { isAttended: false, isRecorded: settings.recordSession, proxyId: settings.proxyId });
+    const { autoReauth, recordSession: isRecorded, proxyId } = record.settings;
+    if (found === 'NEEDS_AUTH' && autoReauth && !sessions.draining && this.logins.canReauth(record).can) {
+      this.logins.begin(record, { isAttended: false, isRecorded, proxyId });
     } else {
-      this.#options.records.change(id, { status: found });
+      records.rows.change({ id }, { status: found });
     }
   }
 
   #planCheck(id: string): void {
     const { records, clock } = this.#options;
-    const settings = records.get(id)?.settings;
+    const settings = records.rows.find({ id })?.settings;
     if (settings?.healthChecks) this.#checks.plan(id, clock.now() + settings.healthCheckInterval * 1000);
     else void this.#checks.cancel(id);
   }

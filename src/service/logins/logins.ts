@@ -4,8 +4,7 @@ import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { Followers } from '../process/followers.ts';
 import { isSigned } from '../process/links.ts';
-import type { ConnectionRecord, LoginNeed } from './connections-table.ts';
-import type { ConnectionRecords } from './connection-records.ts';
+import type { ConnectionRecord, ConnectionRecords, LoginNeed } from './connections-table.ts';
 import type { LoggedIn } from './flow/converse.ts';
 import { LoginError } from './reading/login-form.ts';
 import { LoginFlow, type FlowState } from './flow/flow.ts';
@@ -54,7 +53,7 @@ export class Logins {
       errorCode: 'flow_failed',
       errorMessage: serviceEnded,
     } as const;
-    records.change(id, { flow: failed });
+    records.rows.change({ id }, { flow: failed });
     records.note(flowEntry(id, failed, undefined, clock.now()));
   }
 
@@ -89,7 +88,7 @@ export class Logins {
         // Each login saves the profile, and the last save would undo the others.
         await Promise.race([before, once(signal, 'abort')]);
         // The profile may have been renamed meanwhile.
-        const { profileName = record.profileName } = records.get(id) ?? {};
+        const { profileName = record.profileName } = records.rows.find({ id }) ?? {};
         return await LoginSession.open(this.#options, {
           projectId,
           profileName,
@@ -103,7 +102,7 @@ export class Logins {
       onLoggedIn: (loggedIn) => this.#loggedIn(record, loggedIn),
     });
     this.#flows.set(id, flow);
-    records.change(id, { flow: recordOf(flow.state) });
+    records.rows.change({ id }, { flow: recordOf(flow.state) });
     records.note(flowEntry(id, flow.state, undefined, clock.now()));
     this.#followers.tell(id);
     return flow;
@@ -112,7 +111,7 @@ export class Logins {
   /** The connection and the login whose page a link opens. Doesn't check the link's expiry and API key. */
   byToken(token: string): { record: ConnectionRecord; flow: LoginFlow } | undefined {
     for (const [id, flow] of this.#flows) {
-      const record = isSigned(token, flow.token) ? this.#options.records.get(id) : undefined;
+      const record = isSigned(token, flow.token) ? this.#options.records.rows.find({ id }) : undefined;
       if (record) return { record, flow };
     }
     return undefined;
@@ -130,7 +129,7 @@ export class Logins {
     let told: FlowState | undefined;
     while (!signal.aborted) {
       followed = this.#flows.get(id) ?? followed;
-      const record = this.#options.records.get(id);
+      const record = this.#options.records.rows.find({ id });
       const state = followed?.state ?? record?.flow;
       if (!state && !record) return;
       if (state && state !== told) {
@@ -165,7 +164,7 @@ export class Logins {
   /** The latest logins of a profile, to any domain. */
   #flowsOf({ projectId, profileName }: ConnectionRecord): LoginFlow[] {
     return [...this.#flows].flatMap(([id, flow]) => {
-      const other = this.#options.records.get(id);
+      const other = this.#options.records.rows.find({ id });
       return other?.projectId === projectId && other.profileName === profileName ? [flow] : [];
     });
   }
@@ -175,7 +174,7 @@ export class Logins {
     const { state } = flow;
     const isLost = state.status !== 'IN_PROGRESS' && state.status !== 'SUCCESS' && flow.wasAsked;
     try {
-      records.change(id, { flow: recordOf(state), ...(isLost && { status: 'NEEDS_AUTH' }) });
+      records.rows.change({ id }, { flow: recordOf(state), ...(isLost && { status: 'NEEDS_AUTH' }) });
       records.note(flowEntry(id, state, flow.browser, clock.now()));
     } catch (error) {
       // The login itself continues.
@@ -191,7 +190,7 @@ export class Logins {
   ): void {
     const { records, credentials } = this.#options;
     // The connection's settings may have changed meanwhile.
-    const { settings } = records.get(id) ?? {};
+    const { settings } = records.rows.find({ id }) ?? {};
     if (!settings) return;
     const { credential, saveCredentials } = settings;
     const isNew = entered.length > 0 || ssoProvider !== undefined;
@@ -200,16 +199,16 @@ export class Logins {
       credentials.save(projectId, { name, domain, entered, ssoProvider });
       settings.credential = { name };
     }
-    records.change(id, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });
+    records.rows.change({ id }, { status: 'AUTHENTICATED', postLoginUrl: url, needs, settings });
     this.#options.onLoggedIn(id);
   }
 
   /** The stored values for a login. If reading them fails, a person is asked; without a person the login fails. */
   async #stored(record: ConnectionRecord, isAttended: boolean, signal: AbortSignal): Promise<StoredLogin | undefined> {
-    const { projectId, domain, settings } = record;
-    if (!settings.credential) return undefined;
+    const { credential } = record.settings;
+    if (!credential) return undefined;
     try {
-      return await this.#options.credentials.read({ projectId, domain, ...settings }, settings.credential, signal);
+      return await this.#options.credentials.read(record, credential, signal);
     } catch (error) {
       if (!(error instanceof OperationError)) throw error;
       if (isAttended) return undefined;

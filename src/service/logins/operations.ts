@@ -5,14 +5,14 @@ import type {
   TimelineItem,
 } from '../../contract/auth-connections.ts';
 import { unsupportedFields, OperationError } from '../../contract/errors.ts';
-import type { TimelineEntry } from './connections-table.ts';
+import { contains } from '../database/table.ts';
+import type { ConnectionRecords, TimelineEntry } from './connections-table.ts';
 import type { AuthConnections, Connection } from './connections.ts';
 import { flowEvents, hostedUrl, type Links, flowFields } from './flow/flow-events.ts';
 import { liveViewUrl } from '../sessions/browser-answer.ts';
 import { asksForTelemetry } from '../sessions/session-settings.ts';
 import type { Clock } from '../process/clock.ts';
 import { type Caller, WithStatus, type HandlerTree } from '../http/handler.ts';
-import type { ConnectionRecords } from './connection-records.ts';
 
 type Dependencies = { connections: AuthConnections; connectionRecords: ConnectionRecords; clock: Clock };
 
@@ -29,9 +29,11 @@ export function authConnectionHandlers({
     },
 
     list({ query, caller, origin }) {
-      const { profile_name: profileName, domain, query: text, limit, offset } = query;
-      const page = records.list(
-        { projectId: caller.projectId, profileName, domain, query: text, limit, offset },
+      const { profile_name: profileName, domain, ...options } = query;
+      const search = [contains('id'), contains('domain'), contains('profile_name')].join(' OR ');
+      const page = records.rows.page(
+        { projectId: caller.projectId, profileName, domain },
+        { ...options, search, order: 'created_at DESC, rowid DESC' },
         ({ id }) => id,
       );
       // Leave out connections that are being deleted: `find` hides them, but their records stay until their logins end.
@@ -82,8 +84,9 @@ export function authConnectionHandlers({
     },
 
     timeline({ params, query, caller }) {
-      const { id } = connections.get(caller.projectId, params.id).record;
-      return records.timeline(id, query, timelineItem);
+      const { id: connectionId } = connections.get(caller.projectId, params.id).record;
+      const { type, ...page } = query;
+      return records.events.page({ connectionId, type }, { ...page, order: 'rowid DESC' }, timelineItem);
     },
   };
 
