@@ -237,7 +237,10 @@ async function serve(
       },
       addresses,
     })
-      .route('/', metricsRoute({ metrics, token: metricsToken, identify: (token) => apiKeys.find(token) }))
+      .route(
+        '/',
+        metricsRoute(metrics, metricsToken, (token) => apiKeys.find(token)),
+      )
       .route('/', connectViews(addresses))
       .route('/', dashboard.pages),
     span: (spans ?? parts.machines) && traced(spans),

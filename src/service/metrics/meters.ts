@@ -40,17 +40,7 @@ export class Meters {
     this.#sources = sources;
     const registers = [this.#registry];
     this.#labels = new PoolLabelling(sources.projectName);
-    this.#addGauges(sources);
-    this.#addTunnels(sources);
-    const { machines } = sources;
-    this.#machineGauge('up', '1 if the machine answered the last check.', machines, ({ isUp }) => (isUp ? 1 : 0));
-    this.#machineGauge(
-      'heartbeat_age_seconds',
-      "Time since the machine's last answer.",
-      machines,
-      ({ silentMs }) => silentMs / 1000,
-    );
-    this.#machineGauge('sessions', 'Sessions on the machine.', machines, ({ sessions }) => sessions.size);
+    this.#addCollected(sources);
     this.#acquireSeconds = new Histogram({
       name: `${prefix}acquire_seconds`,
       help: 'Time from an acquire call to its browser. One call waits 30 s at most.',
@@ -136,7 +126,7 @@ export class Meters {
       if (isGone(labels)) this.#leaseEnds.remove({ ...labels });
   }
 
-  #addGauges({ pools, sessions, clock }: MetricSources): void {
+  #addCollected({ pools, sessions, clock, machines, tunnelBytes }: MetricSources): void {
     const sum = (count: (pool: Pool) => number) => pools.all().reduce((total, pool) => total + count(pool), 0);
     const pooled = () => sum((pool) => pool.acquiredCount + pool.availableCount + pool.startingCount);
     const single = () => Math.max(0, sessions.countIn() - pooled());
@@ -148,90 +138,27 @@ export class Meters {
     );
     this.#gauge('capacity', 'Browsers that may run at once.', () => sessions.capacityFor());
     this.#gauge('draining', '1 while the service refuses new sessions because it drains.', () =>
-      sessions.draining ? 1 : 0,
+      Number(sessions.draining !== undefined),
     );
     this.#gauge('single_sessions', 'Running and starting browsers outside pools.', single);
-    this.#poolGauge('size', 'The most browsers that the pool may have.', pools, (pool) => pool.config.size);
-    this.#poolGauge('waiting', 'Acquires that wait for a browser.', pools, (pool) => pool.waitingCount);
-    this.#poolGauge(
-      'oldest_wait_seconds',
-      'How long the oldest waiting acquire call has waited.',
-      pools,
-      waitOf,
-      Math.max,
-    );
-
-    const labels = this.#labels;
-    const metric = new Gauge({
-      name: `${prefix}sessions`,
-      help: 'Browsers of pools by state: leased, idle, starting.',
-      labelNames: [...ofPool, 'state'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const pool of pools.all()) {
-          this.inc({ ...labels.of(pool), state: 'leased' }, pool.acquiredCount);
-          this.inc({ ...labels.of(pool), state: 'idle' }, pool.availableCount);
-          this.inc({ ...labels.of(pool), state: 'starting' }, pool.startingCount);
-        }
-      },
+    this.#poolGauge('size', 'The most browsers that the pool may have.', (pool) => pool.config.size);
+    this.#poolGauge('waiting', 'Acquires that wait for a browser.', (pool) => pool.waitingCount);
+    this.#poolGauge('oldest_wait_seconds', 'How long the oldest waiting acquire call has waited.', waitOf, Math.max);
+    this.#labelled('sessions', 'Browsers of pools by state: leased, idle, starting.', [...ofPool, 'state'], (gauge) => {
+      for (const pool of pools.all()) {
+        const labels = this.#labels.of(pool);
+        gauge.inc({ ...labels, state: 'leased' }, pool.acquiredCount);
+        gauge.inc({ ...labels, state: 'idle' }, pool.availableCount);
+        gauge.inc({ ...labels, state: 'starting' }, pool.startingCount);
+      }
     });
-    this.#registry.registerMetric(metric);
-  }
-
-  #gauge(name: string, help: string, read: () => number): void {
-    const metric = new Gauge({
-      name: prefix + name,
-      help,
-      registers: [],
-      collect() {
-        this.set(read());
-      },
-    });
-    this.#registry.registerMetric(metric);
-  }
-
-  /** Adds a gauge of pools. `join` combines the values of pools that share the labels `other`. */
-  #poolGauge(name: string, help: string, pools: Pools, read: (pool: Pool) => number, join = plus): void {
-    const labels = this.#labels;
-    const metric = new Gauge({
-      name: prefix + name,
-      help,
-      labelNames: ofPool,
-      registers: [],
-      collect() {
-        this.reset();
-        const values = new Map<PoolLabels, number>();
-        for (const pool of pools.all()) {
-          const own = labels.of(pool);
-          values.set(own, join(values.get(own) ?? 0, read(pool)));
-        }
-        for (const [own, value] of values) this.set(own, value);
-      },
-    });
-    this.#registry.registerMetric(metric);
-  }
-
-  #machineGauge(
-    name: string,
-    help: string,
-    machines: MetricSources['machines'],
-    read: (machine: MeteredMachine) => number,
-  ): void {
-    const metric = new Gauge({
-      name: `${prefix}machine_${name}`,
-      help,
-      labelNames: ['machine'],
-      registers: [],
-      collect() {
-        this.reset();
-        for (const machine of machines()) this.set({ machine: machine.url }, read(machine));
-      },
-    });
-    this.#registry.registerMetric(metric);
-  }
-
-  #addTunnels({ tunnelBytes }: MetricSources): void {
+    const ofMachine = (name: string, help: string, read: (machine: MeteredMachine) => number) =>
+      this.#labelled(`machine_${name}`, help, ['machine'], (gauge) => {
+        for (const machine of machines()) gauge.set({ machine: machine.url }, read(machine));
+      });
+    ofMachine('up', '1 if the machine answered the last check.', ({ isUp }) => Number(isUp));
+    ofMachine('heartbeat_age_seconds', "Time since the machine's last answer.", ({ silentMs }) => silentMs / 1000);
+    ofMachine('sessions', 'Sessions on the machine.', (machine) => machine.sessions.size);
     const metric = new Counter({
       name: `${prefix}tunnel_bytes_total`,
       help: 'Bytes of all tunnels: received from test machines, and sent to them.',
@@ -242,6 +169,37 @@ export class Meters {
         this.reset();
         this.inc({ direction: 'received' }, received);
         this.inc({ direction: 'sent' }, sent);
+      },
+    });
+    this.#registry.registerMetric(metric);
+  }
+
+  #gauge(name: string, help: string, read: () => number): void {
+    this.#labelled(name, help, [], (gauge) => gauge.set(read()));
+  }
+
+  /** Adds a gauge of pools. `join` combines the values of pools that share the labels `other`. */
+  #poolGauge(name: string, help: string, read: (pool: Pool) => number, join = plus): void {
+    this.#labelled(name, help, ofPool, (gauge) => {
+      const values = new Map<PoolLabels, number>();
+      for (const pool of this.#sources.pools.all()) {
+        const own = this.#labels.of(pool);
+        values.set(own, join(values.get(own) ?? 0, read(pool)));
+      }
+      for (const [own, value] of values) gauge.set(own, value);
+    });
+  }
+
+  /** Adds a gauge whose values `collect` sets at each read. */
+  #labelled(name: string, help: string, labelNames: readonly string[], collect: (gauge: Gauge) => void): void {
+    const metric = new Gauge({
+      name: prefix + name,
+      help,
+      labelNames,
+      registers: [],
+      collect() {
+        this.reset();
+        collect(this);
       },
     });
     this.#registry.registerMetric(metric);

@@ -6,16 +6,10 @@ import { bearerToken, type ApiKeyIdentity } from '../http/handler.ts';
 import { sameToken } from '../process/id.ts';
 import type { Metrics } from './metrics.ts';
 
+type Identify = (token: string) => ApiKeyIdentity | undefined;
+
 /** Answers `/metrics`. A scraper's bearer token is the metrics token, or an API key of the organization. */
-export function metricsRoute({
-  metrics,
-  token,
-  identify,
-}: {
-  metrics: Metrics;
-  token: string | undefined;
-  identify: (token: string) => ApiKeyIdentity | undefined;
-}): Pages {
+export function metricsRoute(metrics: Metrics, token: string | undefined, identify: Identify): Pages {
   const pages: Pages = new Hono();
   pages.get(metricsPath, async (context) => {
     const given = bearerToken(context.env.incoming);
@@ -27,7 +21,7 @@ export function metricsRoute({
 }
 
 /** Throws unless the token is an API key of the organization. */
-function refuseOthers(token: string | undefined, identify: (token: string) => ApiKeyIdentity | undefined): void {
+function refuseOthers(token: string | undefined, identify: Identify): void {
   const apiKey = token === undefined ? undefined : identify(token);
   if (!apiKey) throw new OperationError('unauthorized', 'send the metrics token or an API key as a bearer token');
   if (apiKey.projectId !== undefined)
