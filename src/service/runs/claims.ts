@@ -1,23 +1,13 @@
 import type { Answer, BodyOutput } from '../../contract/operation.ts';
 import type { testRuns } from '../../contract/test-runs.ts';
 import { OperationError } from '../../contract/errors.ts';
-import { inTransaction, type Database } from '../database/database.ts';
-import type { Clock } from '../process/clock.ts';
-import type { Followers } from '../process/followers.ts';
+import { inTransaction } from '../database/database.ts';
 import { freeShare, takeLongest } from './division.ts';
-import type { Heartbeats } from './heartbeats.ts';
-import type { Planned, RunRecords } from './run-records.ts';
+import type { Planned, RunMeans } from './run-records.ts';
 import type { Attempt, Member } from './run-tables.ts';
 
 type Request = BodyOutput<typeof testRuns.claim>;
 type Claimed = Answer<typeof testRuns.claim, never>;
-type Options = {
-  database: Database;
-  clock: Clock;
-  records: RunRecords;
-  heartbeats: Heartbeats;
-  followers: Followers;
-};
 type Asker = { readonly workers: number };
 
 /**
@@ -25,17 +15,17 @@ type Asker = { readonly workers: number };
  * dies leaves none: all its tests run again, also those that it had reported as finished.
  */
 export class Claims {
-  readonly #options: Options;
+  readonly #means: RunMeans;
   /** The shards that ask for tests now, by the ids of their attempts. */
   readonly #askers = new Map<number, Set<Asker>>();
 
-  constructor(options: Options) {
-    this.#options = options;
+  constructor(means: RunMeans) {
+    this.#means = means;
   }
 
   /** Waits for tests to take over. Takes none if the caller has hung up. */
   async claim(attempt: Attempt, request: Request, signal: AbortSignal): Promise<Claimed> {
-    const { clock, followers } = this.#options;
+    const { clock, followers } = this.#means;
     const until = clock.now() + request.wait_seconds * 1000;
     const askers = this.#askers.get(attempt.id) ?? new Set();
     const asker: Asker = { workers: request.workers };
@@ -60,7 +50,7 @@ export class Claims {
 
   /** `next`: when tests may become free, in ms since the epoch. */
   #take(attempt: Attempt, request: Request, askers: Asker[]): Claimed & { next: number } {
-    const { clock, database, heartbeats, records } = this.#options;
+    const { clock, database, heartbeats, records } = this.#means;
     const members = new Map(records.members.list({ attempt_id: attempt.id }).map((member) => [member.id, member]));
     if ([...members.values()].some(({ name }) => name === request.member))
       throw new OperationError('conflict', `the member ${request.member} has tests already: ask with a new member`);

@@ -1,13 +1,11 @@
 import type { Answer, BodyOutput } from '../../contract/operation.ts';
 import type { testRuns } from '../../contract/test-runs.ts';
-import { inTransaction, type Database } from '../database/database.ts';
-import type { Clock } from '../process/clock.ts';
+import { inTransaction } from '../database/database.ts';
 import type { Receiver } from './division.ts';
-import { heartbeatMs, type Heartbeats } from './heartbeats.ts';
+import { heartbeatMs } from './heartbeats.ts';
 import { divide, expectedTimes, newUnits } from './parts.ts';
-import { refuseLost, type Planned, type RunRecords, type Verdict } from './run-records.ts';
+import { refuseLost, type Planned, type RunMeans, type Verdict } from './run-records.ts';
 import type { Attempt, Member } from './run-tables.ts';
-import type { TestHistories } from './test-histories.ts';
 
 type Request = BodyOutput<typeof testRuns.plan>;
 type Place = { project_id: string; run: string; total_shards: number };
@@ -15,30 +13,16 @@ type Part = Answer<typeof testRuns.plan, never>;
 
 /** A shard starts. The first one divides the tests, and the others find their parts in its plan. */
 export class Plans {
-  readonly #database: Database;
-  readonly #clock: Clock;
-  readonly #records: RunRecords;
-  readonly #histories: TestHistories;
-  readonly #heartbeats: Heartbeats;
+  readonly #means: RunMeans;
 
-  constructor(options: {
-    database: Database;
-    clock: Clock;
-    records: RunRecords;
-    histories: TestHistories;
-    heartbeats: Heartbeats;
-  }) {
-    this.#database = options.database;
-    this.#clock = options.clock;
-    this.#records = options.records;
-    this.#histories = options.histories;
-    this.#heartbeats = options.heartbeats;
+  constructor(means: RunMeans) {
+    this.#means = means;
   }
 
   /** Throws `conflict` if other shards have the tests of this member. */
   start(projectId: string, run: string, request: Request): Part {
     try {
-      return inTransaction(this.#database, () => {
+      return inTransaction(this.#means.database, () => {
         const part = this.#start(projectId, run, request);
         if (request.preview) throw new Preview(part);
         return part;
@@ -50,39 +34,40 @@ export class Plans {
   }
 
   #start(projectId: string, run: string, request: Request): Part {
+    const { clock, records, histories, heartbeats } = this.#means;
     const { shard, workers, units } = request;
-    const known = this.#records.memberOf(projectId, run, request.member);
+    const known = records.memberOf(projectId, run, request.member);
     if (known) refuseLost(known, run);
     const place = { project_id: projectId, run, total_shards: shard.total };
     const number = this.#attemptNumber(place, request);
-    const found = this.#records.attempts.find(known ? { id: known.attempt_id } : { ...place, attempt: number });
-    const planned = found ? this.#records.planned(found.id) : new Map<string, Planned>();
+    const found = records.attempts.find(known ? { id: known.attempt_id } : { ...place, attempt: number });
+    const planned = found ? records.planned(found.id) : new Map<string, Planned>();
     const verdicts = request.rerun
-      ? this.#records.verdicts({ ...place, attempt: found?.attempt ?? number })
+      ? records.verdicts({ ...place, attempt: found?.attempt ?? number })
       : new Map<string, Verdict>();
     const isDone = (id: string) => {
       const verdict = verdicts.get(id);
-      return verdict !== undefined && (verdict.passed || this.#heartbeats.isAlive(verdict.member));
+      return verdict !== undefined && (verdict.passed || heartbeats.isAlive(verdict.member));
     };
     const added = newUnits(units, planned, isDone);
     const tests = added.flatMap((unit) => unit.tests);
-    const now = this.#clock.now();
-    const histories = this.#histories.note(projectId, tests, now);
+    const now = clock.now();
+    const times = histories.note(projectId, tests, now);
 
-    const { isTimed } = expectedTimes(tests, histories);
+    const { isTimed } = expectedTimes(tests, times);
     const basis = verdicts.size > 0 ? 'rerun' : isTimed ? 'durations' : 'count';
-    if (!found) this.#histories.removeOld(projectId, now);
-    const attempt = found ?? this.#records.begin({ ...place, attempt: number, basis, is_timed: isTimed }, now);
-    const member = known ?? this.#records.join(attempt, { name: request.member, shard: shard.index, workers }, now);
+    if (!found) histories.removeOld(projectId, now);
+    const attempt = found ?? records.begin({ ...place, attempt: number, basis, is_timed: isTimed }, now);
+    const member = known ?? records.join(attempt, { name: request.member, shard: shard.index, workers }, now);
     const again = tests.flatMap(({ id }) => verdicts.get(id) ?? []);
     const rows = divide(added, {
-      known: histories,
+      known: times,
       receivers: this.#receivers(attempt, request, again),
       isByCount: attempt.basis === 'count',
       firstUnit: 1 + [...planned.values()].reduce((last, { unit }) => Math.max(last, unit), 0),
     });
     // In the order of `tests`.
-    for (const [at, row] of this.#records.add(attempt.id, rows, member).entries()) planned.set(tests[at]!.id, row);
+    for (const [at, row] of records.add(attempt.id, rows, member).entries()) planned.set(tests[at]!.id, row);
 
     const part = [...new Set(units.flat().map(({ id }) => id))].flatMap((id) => {
       const test = planned.get(id);
@@ -92,7 +77,7 @@ export class Plans {
       member,
       part.filter((test) => test.member !== member.id),
     );
-    if (!request.preview) this.#heartbeats.note(member.id);
+    if (!request.preview) heartbeats.note(member.id);
     const weight = part.reduce((sum, test) => sum + test.weight, 0);
     return {
       attempt: attempt.attempt,
@@ -110,11 +95,11 @@ export class Plans {
    */
   #attemptNumber(place: Place, { attempt, shard, rerun }: Request): number {
     if (rerun && attempt !== undefined) return attempt;
-    const attempts = this.#records.attempts.list(place, { order: 'attempt DESC' });
+    const attempts = this.#means.records.attempts.list(place, { order: 'attempt DESC' });
     const [last] = attempts;
     if (!last) return attempt ?? 1;
     if (!rerun) return (attempts.find(({ basis }) => basis !== 'rerun') ?? last).attempt;
-    const hasCome = this.#records.members.count({ attempt_id: last.id, shard: shard.index }) > 0;
+    const hasCome = this.#means.records.members.count({ attempt_id: last.id, shard: shard.index }) > 0;
     return hasCome ? last.attempt + 1 : last.attempt;
   }
 
@@ -124,7 +109,7 @@ export class Plans {
    */
   #receivers(attempt: Attempt, { shard, workers }: Request, again: Verdict[]): Receiver[] {
     const came = new Map(
-      this.#records.members.list({ attempt_id: attempt.id }).map((member) => [member.shard, member]),
+      this.#means.records.members.list({ attempt_id: attempt.id }).map((member) => [member.shard, member]),
     );
     const all = Array.from({ length: shard.total }, (_, position) => {
       const index = position + 1;
@@ -133,7 +118,7 @@ export class Plans {
     });
     const chosen = new Set(again.filter(({ total }) => total === shard.total).map((verdict) => verdict.shard));
     if (attempt.basis !== 'rerun' || chosen.size === 0) return all;
-    for (const lost of this.#records.lostBefore(attempt, (member) => this.#heartbeats.isAlive(member)))
+    for (const lost of this.#means.records.lostBefore(attempt, (member) => this.#means.heartbeats.isAlive(member)))
       chosen.add(lost);
     return all.filter(({ index }) => chosen.has(index));
   }
@@ -142,8 +127,8 @@ export class Plans {
   #takeBack(member: Member, tests: Planned[]): void {
     if (tests.length === 0) return;
     const former = new Set(tests.flatMap((test) => test.member ?? []));
-    this.#records.members.change({ id: [...former], state: 'running' }, { state: 'lost' });
-    this.#records.give(
+    this.#means.records.members.change({ id: [...former], state: 'running' }, { state: 'lost' });
+    this.#means.records.give(
       member,
       tests.map(({ test }) => test),
     );

@@ -1,10 +1,20 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { ListPage } from '../../contract/operation.ts';
-import type { RunTest, RunTestResult } from '../../contract/test-runs.ts';
+import type { ListPage, QueryOutput } from '../../contract/operation.ts';
+import type { RunTest, RunTestResult, testRuns } from '../../contract/test-runs.ts';
 import type { Database } from '../database/database.ts';
 import { pageOfRows, Table } from '../database/table.ts';
+import type { Clock } from '../process/clock.ts';
+import type { Followers } from '../process/followers.ts';
+import type { Heartbeats } from './heartbeats.ts';
 import { attemptsTable, membersTable, runTestsTable, type Attempt, type Member } from './run-tables.ts';
-import { flakyRuns, letterOf, usualDuration, type Finished, type Outcome } from './test-histories.ts';
+import {
+  flakyRuns,
+  letterOf,
+  usualDuration,
+  type Finished,
+  type Outcome,
+  type TestHistories,
+} from './test-histories.ts';
 
 /** A test of an attempt. */
 export type Planned = { test: number; unit: number; shard: number; weight: number; member: number | null };
@@ -31,6 +41,13 @@ export type Verdict = {
 
 type Place = Pick<Attempt, 'project_id' | 'run' | 'attempt' | 'total_shards'>;
 
+type ResultOptions = QueryOutput<typeof testRuns.tests> & {
+  lost: number[];
+  running: readonly string[];
+  /** Whether no test will get a result any more. */
+  isOver: boolean;
+};
+
 export type NewResult = { test: string; outcome: Outcome; result: { duration_ms: number } };
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -38,6 +55,17 @@ const keptMs = 30 * dayMs;
 const keptRuns = 1000;
 /** Each new attempt removes at most so many old ones, so that it takes no longer than others. */
 const removedTogether = 5;
+
+/** The parts of runs that their rules share. */
+export type RunMeans = {
+  database: Database;
+  clock: Clock;
+  records: RunRecords;
+  histories: TestHistories;
+  heartbeats: Heartbeats;
+  /** Told the id of an attempt when a shard of it has ended. */
+  followers: Followers;
+};
 
 /** The stored runs. */
 export class RunRecords {
@@ -200,23 +228,8 @@ export class RunRecords {
   }
 
   /** A page of the tests of an attempt. Results of the members `lost` count as none. */
-  results(
-    attempt: number,
-    {
-      limit,
-      offset,
-      ...options
-    }: {
-      limit: number;
-      offset: number;
-      status?: string | undefined;
-      order: 'suite' | 'slowest' | 'flakiest';
-      lost: number[];
-      running: readonly string[];
-      /** Whether no test will get a result any more. */
-      isOver: boolean;
-    },
-  ): ListPage<RunTestResult> {
+  results(attempt: number, options: ResultOptions): ListPage<RunTestResult> {
+    const { status = null, order, lost, running, isOver, limit, offset } = options;
     const rows = this.#database
       .prepare(
         `SELECT * FROM (
@@ -234,11 +247,11 @@ export class RunRecords {
       )
       .all({
         attempt,
-        status: options.status ?? null,
-        order: options.order,
-        lost: JSON.stringify(options.lost),
-        running: JSON.stringify(options.running),
-        over: Number(options.isOver),
+        status,
+        order,
+        lost: JSON.stringify(lost),
+        running: JSON.stringify(running),
+        over: Number(isOver),
         limit: limit + 1,
         offset,
       }) as ResultRow[];

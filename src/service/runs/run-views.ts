@@ -1,12 +1,10 @@
 import type { ListPage, QueryOutput } from '../../contract/operation.ts';
 import type { RunTestResult, TestRun, testRuns } from '../../contract/test-runs.ts';
-import type { Clock } from '../process/clock.ts';
 import type { Heartbeats } from './heartbeats.ts';
-import type { Part, RunRecords } from './run-records.ts';
+import type { Part, RunMeans } from './run-records.ts';
 import type { Attempt, Member } from './run-tables.ts';
 
 type Counts = Pick<TestRun, 'total' | 'finished' | 'failed' | 'flaky' | 'skipped'>;
-type Options = { clock: Clock; records: RunRecords; heartbeats: Heartbeats };
 type Shard = TestRun['shards'][number];
 
 /** How long after the last report a run still expects shards that haven't come, in ms. */
@@ -14,19 +12,19 @@ const expectingMs = 60 * 60 * 1000;
 
 /** Runs as the API shows them. */
 export class RunViews {
-  readonly #options: Options;
+  readonly #means: RunMeans;
 
-  constructor(options: Options) {
-    this.#options = options;
+  constructor(means: RunMeans) {
+    this.#means = means;
   }
 
   list(projectId: string, page: { limit: number; offset: number }): ListPage<TestRun> {
     const order = 'started_at DESC, id DESC';
-    return this.#options.records.attempts.page({ project_id: projectId }, { ...page, order }, (row) => this.run(row));
+    return this.#means.records.attempts.page({ project_id: projectId }, { ...page, order }, (row) => this.run(row));
   }
 
   run(attempt: Attempt): TestRun {
-    const { records, heartbeats, clock } = this.#options;
+    const { records, heartbeats, clock } = this.#means;
     const members = records.members.list({ attempt_id: attempt.id });
     const parts = records.parts(attempt.id);
     const counted = parts.filter(({ member }) => !isLost(members, member, heartbeats));
@@ -54,7 +52,7 @@ export class RunViews {
   }
 
   tests(attempt: Attempt, query: QueryOutput<typeof testRuns.tests>): ListPage<RunTestResult> {
-    const { records, heartbeats } = this.#options;
+    const { records, heartbeats } = this.#means;
     const members = records.members.list({ attempt_id: attempt.id });
     return records.results(attempt.id, {
       ...query,
@@ -65,7 +63,7 @@ export class RunViews {
   }
 
   #shard(index: number, attempt: Attempt, members: Member[], all: readonly Part[]): Shard {
-    const { heartbeats } = this.#options;
+    const { heartbeats } = this.#means;
     const parts = all.filter(({ shard }) => shard === index);
     const own = members.filter(({ shard }) => shard === index);
     const [first, last] = [own[0], own.at(-1)];

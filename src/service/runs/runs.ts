@@ -7,7 +7,7 @@ import { Followers } from '../process/followers.ts';
 import { Heartbeats } from './heartbeats.ts';
 import { Claims } from './claims.ts';
 import { Plans } from './plans.ts';
-import { refuseLost, RunRecords, type NewResult } from './run-records.ts';
+import { refuseLost, RunRecords, type NewResult, type RunMeans } from './run-records.ts';
 import type { Attempt } from './run-tables.ts';
 import { RunViews } from './run-views.ts';
 import { TestHistories } from './test-histories.ts';
@@ -17,28 +17,19 @@ type Report = BodyOutput<typeof testRuns.report>;
 /** Runs of test suites. Projects don't see each other's. */
 export class Runs {
   readonly views: RunViews;
-  readonly #database: Database;
-  readonly #clock: Clock;
-  readonly #records: RunRecords;
-  readonly #heartbeats: Heartbeats;
-  /** Told the id of an attempt when a shard of it has ended. */
-  readonly #followers: Followers;
-  readonly #histories: TestHistories;
+  readonly #means: RunMeans;
   readonly #plans: Plans;
   readonly #claims: Claims;
 
   constructor(database: Database, clock: Clock) {
-    this.#database = database;
-    this.#clock = clock;
     // First, because the statements of the records read its table.
-    this.#histories = new TestHistories(database);
-    this.#records = new RunRecords(database);
-    this.#heartbeats = new Heartbeats(clock);
-    this.#followers = new Followers(clock);
-    const parts = { database, clock, records: this.#records, heartbeats: this.#heartbeats };
-    this.views = new RunViews(parts);
-    this.#plans = new Plans({ ...parts, histories: this.#histories });
-    this.#claims = new Claims({ ...parts, followers: this.#followers });
+    const histories = new TestHistories(database);
+    const records = new RunRecords(database);
+    const followers = new Followers(clock);
+    this.#means = { database, clock, histories, records, followers, heartbeats: new Heartbeats(clock) };
+    this.views = new RunViews(this.#means);
+    this.#plans = new Plans(this.#means);
+    this.#claims = new Claims(this.#means);
   }
 
   /** Starts a shard. */
@@ -60,7 +51,7 @@ export class Runs {
     which: { attempt?: number | undefined; total_shards?: number | undefined },
   ): Attempt {
     const { attempt, total_shards } = which;
-    const [found] = this.#records.attempts.list(
+    const [found] = this.#means.records.attempts.list(
       { project_id: projectId, run, attempt, total_shards },
       { order: 'attempt DESC, started_at DESC, id DESC', limit: 1 },
     );
@@ -71,20 +62,21 @@ export class Runs {
 
   /** Stores results, and notes that a member is alive. Throws `not_found`, and `conflict` if other shards have its tests. */
   report(projectId: string, run: string, { member: name, results, running, ended }: Report): void {
-    const member = this.#records.memberOf(projectId, run, name);
+    const { database, clock, records, histories, heartbeats, followers } = this.#means;
+    const member = records.memberOf(projectId, run, name);
     if (!member)
       throw new OperationError('not_found', `no shard of the run ${run} has the member ${name}: plan it first`);
     refuseLost(member, run);
-    const now = this.#clock.now();
-    inTransaction(this.#database, () => {
-      if (results.length > 0) this.#histories.add(this.#records.finish(projectId, member, results.map(toNewResult)));
+    const now = clock.now();
+    inTransaction(database, () => {
+      if (results.length > 0) histories.add(records.finish(projectId, member, results.map(toNewResult)));
       if (ended && member.state === 'running')
-        this.#records.members.change({ id: member.id }, { state: 'ended', ended_at: now });
-      this.#records.attempts.change({ id: member.attempt_id }, { updated_at: now });
+        records.members.change({ id: member.id }, { state: 'ended', ended_at: now });
+      records.attempts.change({ id: member.attempt_id }, { updated_at: now });
     });
-    if (!ended) return this.#heartbeats.note(member.id, running);
-    this.#heartbeats.forget(member.id);
-    this.#followers.tell(String(member.attempt_id));
+    if (!ended) return heartbeats.note(member.id, running);
+    heartbeats.forget(member.id);
+    followers.tell(String(member.attempt_id));
   }
 }
 
