@@ -6,18 +6,12 @@ import type { Clock } from '../process/clock.ts';
 import { answerOf } from '../database/answer-of.ts';
 import type { Caller, HandlerTree } from '../http/handler.ts';
 
+type Dependencies = { sessions: Sessions; replays: Replays; clock: Clock };
+
 const answer = answerOf(replay, replaysTable);
 
 /** The handlers of the operations that start, find, stop and delete recordings. */
-export function replayHandlers({
-  sessions,
-  replays,
-  clock,
-}: {
-  sessions: Sessions;
-  replays: Replays;
-  clock: Clock;
-}): HandlerTree<typeof operations> {
+export function replayHandlers({ sessions, replays, clock }: Dependencies): HandlerTree<typeof operations> {
   const find = ({ params, caller }: { params: { id: string; replay_id: string }; caller: Caller }) =>
     replays.get(caller.projectId, params.id, params.replay_id);
   return {

@@ -7,16 +7,10 @@ import { answerDocument, notice, type PageContext, type Pages } from '../http/do
 import { viewFile } from '../../views/view-file.ts';
 import type { ReplayRecord } from './replays.ts';
 
-/** A recording as its player shows it. Times are in ms since the epoch. */
-export type ReplayView = {
-  readonly id: string;
-  readonly title: string | undefined;
-  readonly startedAt: number;
-  /** `undefined` while it records. */
-  readonly finishedAt: number | undefined;
+/** A recording as its player shows it. It has no `finishedAt` while it records. */
+export type ReplayView = Pick<ReplayRecord, 'id' | 'title' | 'startedAt' | 'finishedAt' | 'markers'> & {
   /** Why the recording broke off. */
   readonly error: string | undefined;
-  readonly markers: ReplayRecord['markers'];
   /** `undefined` while it records. Throws `not_found` if there is no video. */
   video(): Promise<StoredBytes | undefined>;
 };

@@ -7,20 +7,24 @@ import type { VideoFormat, VideoSettings } from './video.ts';
 import type { Screencast } from '../sessions/screen/screencast.ts';
 import type { ShownSession } from '../sessions/screen/shown-session.ts';
 
-export type ReplayOptions = {
+/** The file that a recording writes. */
+export type Output = {
+  /** An empty file. The recording closes it. */
+  file: FileHandle;
+  /** Called once, before the first part is written. */
+  onContentType: (contentType: string) => void;
+  /** Called once, when the file is closed. */
+  onFinished: (failure: OperationError | undefined) => void;
+};
+
+type ReplayOptions = Output & {
   session: ShownSession;
   encoder: Encoder;
   /** Default: the best format that the encoder can write. */
   format: VideoFormat | undefined;
   video: VideoSettings;
   maxDurationSeconds: number | undefined;
-  /** An empty file. The recording closes it. */
-  file: FileHandle;
   clock: Clock;
-  /** Called once, before the first part is written. */
-  onContentType: (contentType: string) => void;
-  /** Called once, when the file is closed. */
-  onFinished: (failure: OperationError | undefined) => void;
 };
 
 /** A recording stops at this size, in bytes. The same limit as in the service of the hosted service's SDK (`@onkernel/sdk`). */
@@ -36,7 +40,7 @@ export class Replay {
   readonly #options: ReplayOptions;
   readonly #startedAt = performance.now();
   readonly #screencast: Screencast;
-  readonly #cancelCap: () => void;
+  #cancelCap = () => {};
   readonly #finished: Promise<void>;
   #waiting: { at: number; jpeg: string }[] = [];
   #endedAt: number | undefined;
@@ -63,11 +67,8 @@ export class Replay {
         this.#wake();
       },
     });
-    const cap =
-      maxDurationSeconds === undefined
-        ? undefined
-        : clock.after(maxDurationSeconds * 1000, () => this.#screencast.stop());
-    this.#cancelCap = cap ?? (() => {});
+    if (maxDurationSeconds !== undefined)
+      this.#cancelCap = clock.after(maxDurationSeconds * 1000, () => this.#screencast.stop());
     this.#finished = this.#run();
   }
 

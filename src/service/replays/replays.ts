@@ -1,27 +1,20 @@
 import { createReadStream } from 'node:fs';
-import { mkdir, open, readdir, rm, stat, type FileHandle } from 'node:fs/promises';
+import { mkdir, open, readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Readable } from 'node:stream';
 import { unsupportedFields, OperationError, type ErrorCode } from '../../contract/errors.ts';
 import type { ReplayMarker, ReplayStart } from '../../contract/replays.ts';
 import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { contains, type RowOf, type Table, table } from '../database/table.ts';
+import type { StoredBytes } from '../http/handler.ts';
 import { newId, newToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import type { Encoder } from './encoder.ts';
 import type { VideoFormat, VideoSettings } from './video.ts';
-import { failureOf, Replay } from './replay.ts';
+import { failureOf, type Output, Replay } from './replay.ts';
 import { shown } from '../sessions/in-session.ts';
 import type { Session } from '../sessions/session.ts';
 import { json, optional, text, time } from '../database/columns.ts';
-
-/** A stored video. `read` returns the bytes from `start` to `end`, including the last one. */
-export type StoredVideo = {
-  size: number;
-  contentType: string;
-  read: (part: { start: number; end: number }) => Readable;
-};
 
 /** A replay is deleted after this time, in ms. Links to it work as long. */
 export const keptMs = 7 * 24 * 3600 * 1000;
@@ -123,7 +116,7 @@ export class Replays {
   }
 
   /** The video. `undefined` while it is being recorded. Throws `not_found` if the recording failed before its first frame. */
-  async video({ id, finishedAt, contentType, failure }: ReplayRecord): Promise<StoredVideo | undefined> {
+  async video({ id, finishedAt, contentType, failure }: ReplayRecord): Promise<StoredBytes | undefined> {
     if (finishedAt === undefined) return undefined;
     const file = this.#fileOf(id);
     const { size } = await stat(file).catch(() => ({ size: 0 }));
@@ -213,27 +206,13 @@ export type ReplaysOptions = {
 };
 
 /** A running recording, on this machine or on a machine of a control plane. */
-export type Recording = {
-  readonly elapsedMs: number;
-  /** Ends the recording and waits until its video is complete. Throws the error that ended the recording early. */
-  stop(): Promise<void>;
-  /** Ends the recording without completing its video. */
-  discard(): Promise<void>;
-};
+export type Recording = Pick<Replay, 'elapsedMs' | 'stop' | 'discard'>;
 
 /** Starts a recording of a session. */
 export type Recorder = (session: Session, recorded: Recorded) => Recording | Promise<Recording>;
 
 /** The caller's options, and the file that a recording writes. */
-export type Recorded = {
-  options: ReplayStart;
-  /** An empty file. The recording closes it. */
-  file: FileHandle;
-  /** Called once, before the first part is written. */
-  onContentType: (contentType: string) => void;
-  /** Called once, when the file is closed. */
-  onFinished: (failure: OperationError | undefined) => void;
-};
+export type Recorded = Output & { options: ReplayStart };
 
 /**
  * Returns the function that records sessions of this machine. `format` is the format of all videos. Default: the best
