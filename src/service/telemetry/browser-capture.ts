@@ -1,9 +1,7 @@
-import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import type { CdpReceiver } from '../chromium/cdp/cdp-connection.ts';
 import type { CdpEvent, TargetInfo } from '../chromium/cdp/cdp-protocol.ts';
 import type { SessionBrowser } from '../sessions/local/session-browser.ts';
-import { PageCapture } from './page-capture.ts';
-import type { Capture } from './telemetry-log.ts';
+import { type BrowserOptions, PageCapture } from './page-capture.ts';
 
 const onlyPages = [{ type: 'page' }, { exclude: true }];
 const onlyFrames = [{ type: 'iframe' }, { exclude: true }];
@@ -14,25 +12,19 @@ const onlyFrames = [{ type: 'iframe' }, { exclude: true }];
  */
 export class BrowserCapture implements CdpReceiver {
   readonly browser: SessionBrowser;
-  readonly categories: readonly TelemetryCategory[];
-  readonly #emit: (event: Capture) => void;
-  readonly #isAlone: () => boolean;
+  readonly #options: BrowserOptions;
   readonly #pages = new Map<string, PageCapture>();
   #root: string | undefined;
   #isStarted = false;
   #isStopped = false;
 
-  constructor(
-    browser: SessionBrowser,
-    categories: readonly TelemetryCategory[],
-    { emit, isAlone }: { emit: (event: Capture) => void; isAlone: () => boolean },
-  ) {
-    this.#isAlone = isAlone;
+  constructor(browser: SessionBrowser, options: BrowserOptions) {
     this.browser = browser;
-    this.categories = categories;
-    this.#emit = (event) => {
-      if (!this.#isStopped) emit(event);
-    };
+    this.#options = options;
+  }
+
+  get categories() {
+    return this.#options.categories;
   }
 
   /** Rejects if the browser doesn't answer. */
@@ -77,12 +69,13 @@ export class BrowserCapture implements CdpReceiver {
       return void this.#cdp.send('Target.detachFromTarget', { sessionId }, { sessionId: parent }).catch(() => {});
     this.#cdp.route(sessionId, this);
     const page = new PageCapture({
+      ...this.#options,
       cdp: this.#cdp,
       sessionId,
       targetInfo,
-      categories: this.categories,
-      emit: this.#emit,
-      isAlone: this.#isAlone,
+      emit: (event) => {
+        if (!this.#isStopped) this.#options.emit(event);
+      },
     });
     this.#pages.set(sessionId, page);
     // The page may close before it answers.

@@ -4,17 +4,13 @@ export const bindingName = 'tellInteraction';
 
 const types: ReadonlySet<string> = new Set(['interaction_click', 'interaction_key', 'interaction_scroll_settled']);
 
+type Interaction = { type: string; data: Record<string, unknown> };
+
 /** Turns a message of the script into a telemetry event. `undefined` if the message isn't from the script. */
-export function interactionEvent({
-  name,
-  payload,
-}: {
-  name: string;
-  payload: string;
-}): { type: string; data: Record<string, unknown> } | undefined {
+export function interactionEvent({ name, payload }: { name: string; payload: string }): Interaction | undefined {
   if (name !== bindingName) return undefined;
   try {
-    const { type, data } = JSON.parse(payload) as { type: string; data: Record<string, unknown> };
+    const { type, data } = JSON.parse(payload) as Interaction;
     return types.has(type) && data instanceof Object ? { type, data } : undefined;
   } catch {
     // A client of the session can add a function of this name, and call it with any text.

@@ -3,6 +3,11 @@ import { withoutSecrets } from './cut.ts';
 
 type Of<M extends CdpEvent['method']> = Extract<CdpEvent, { method: M }>['params'];
 
+type Page = {
+  emit(type: string, cause: string | undefined, data: Record<string, unknown>): void;
+  body(requestId: string): Promise<string | undefined>;
+};
+
 /** A request that has not ended. */
 type Request = { method: string; url: string; response?: Of<'Network.responseReceived'> };
 
@@ -16,17 +21,12 @@ const ofNetwork = /^(https?|wss?):/;
 
 /** Turns the network events of one page into telemetry. Reports a response when its body is complete. */
 export class NetworkCapture {
-  readonly #emit: (type: string, cause: string | undefined, data: Record<string, unknown>) => void;
-  readonly #body: (requestId: string) => Promise<string | undefined>;
+  readonly #page: Page;
   readonly #requests = new Map<string, Request>();
   #idle: NodeJS.Timeout | undefined;
 
-  constructor(options: {
-    emit: (type: string, cause: string | undefined, data: Record<string, unknown>) => void;
-    body: (requestId: string) => Promise<string | undefined>;
-  }) {
-    this.#emit = options.emit;
-    this.#body = options.body;
+  constructor(page: Page) {
+    this.#page = page;
   }
 
   follow(event: CdpEvent): void {
@@ -47,7 +47,7 @@ export class NetworkCapture {
     if (!ofNetwork.test(request.url)) return;
     clearTimeout(this.#idle);
     this.#requests.set(requestId, { method: request.method, url: request.url });
-    this.#emit('network_request', 'Network.requestWillBeSent', {
+    this.#page.emit('network_request', 'Network.requestWillBeSent', {
       url: request.url,
       frame_id: params.frameId,
       loader_id: params.loaderId,
@@ -57,9 +57,9 @@ export class NetworkCapture {
       headers: withoutSecrets(request.headers),
       resource_type: params.type,
       initiator_type: params.initiator.type,
-      ...(request.postData !== undefined && { post_data: request.postData }),
+      post_data: request.postData,
       is_redirect: redirectResponse !== undefined,
-      ...(redirectResponse && { redirect_url: redirectResponse.url }),
+      redirect_url: redirectResponse?.url,
     });
   }
 
@@ -69,8 +69,8 @@ export class NetworkCapture {
     if (!request || !received) return this.#ended(requestId);
     const { response, type, frameId, loaderId } = received;
     const isKept = isText.test(response.mimeType) && encodedDataLength <= largestBody;
-    const body = isKept ? await this.#body(requestId) : undefined;
-    this.#emit('network_response', 'Network.loadingFinished', {
+    const body = isKept ? await this.#page.body(requestId) : undefined;
+    this.#page.emit('network_response', 'Network.loadingFinished', {
       url: response.url,
       frame_id: frameId,
       loader_id: loaderId,
@@ -81,7 +81,7 @@ export class NetworkCapture {
       headers: withoutSecrets(response.headers),
       mime_type: response.mimeType,
       resource_type: type,
-      ...(body !== undefined && { body }),
+      body,
     });
     this.#ended(requestId);
   }
@@ -90,13 +90,13 @@ export class NetworkCapture {
     const request = this.#requests.get(requestId);
     if (!request) return;
     const data = { url: request.url, request_id: requestId, error_text: errorText, resource_type: type };
-    this.#emit('network_loading_failed', 'Network.loadingFailed', { ...data, canceled: canceled ?? false });
+    this.#page.emit('network_loading_failed', 'Network.loadingFailed', { ...data, canceled: canceled ?? false });
     this.#ended(requestId);
   }
 
   #ended(requestId: string): void {
     if (!this.#requests.delete(requestId) || this.#requests.size > 0) return;
     clearTimeout(this.#idle);
-    this.#idle = setTimeout(() => this.#emit('network_idle', undefined, {}), idleMs).unref();
+    this.#idle = setTimeout(() => this.#page.emit('network_idle', undefined, {}), idleMs).unref();
   }
 }

@@ -10,18 +10,12 @@ import { OpenStreams } from '../sessions/open-streams.ts';
 import type { TelemetryLog } from './telemetry-log.ts';
 import type { Telemetries } from './telemetries.ts';
 
+type Dependencies = { sessions: Sessions; telemetries: Telemetries; clock: Clock };
+
 const mostStreams = 20;
 
 /** The handlers of `browsers.telemetry`: the stream of a session's events, and the list of its stored events. */
-export function telemetryHandlers({
-  sessions,
-  telemetries,
-  clock,
-}: {
-  sessions: Sessions;
-  telemetries: Telemetries;
-  clock: Clock;
-}): HandlerTree<typeof telemetry> {
+export function telemetryHandlers({ sessions, telemetries, clock }: Dependencies): HandlerTree<typeof telemetry> {
   const streams = new OpenStreams('telemetry streams', mostStreams);
   return {
     stream: ({ query, lastEventId, signal, ...request }) =>

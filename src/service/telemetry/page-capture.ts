@@ -11,25 +11,20 @@ const settledMs = 1000;
 /** The largest screenshot that is kept, in base64 characters. */
 const largestPicture = 2 * 1024 * 1024;
 
-type PageOptions = {
-  cdp: CdpConnection;
-  sessionId: string;
-  targetInfo: TargetInfo;
+/** The capture of a browser. */
+export type BrowserOptions = {
   categories: readonly TelemetryCategory[];
   emit: (event: Capture) => void;
   /** Whether no client is connected that could answer a dialog. */
   isAlone: () => boolean;
 };
 
+type PageOptions = BrowserOptions & { cdp: CdpConnection; sessionId: string; targetInfo: TargetInfo };
+
 /** Turns the CDP events of one page, or of a frame in another process, into telemetry. */
 export class PageCapture {
-  readonly #cdp: CdpConnection;
-  readonly #sessionId: string;
-  readonly #target: TargetInfo;
-  readonly #categories: ReadonlySet<string>;
-  readonly #emit: PageOptions['emit'];
+  readonly #options: PageOptions;
   readonly #network: NetworkCapture;
-  readonly #isAlone: () => boolean;
   readonly #startedAt = Date.now();
   #url: string;
   #frameId: string;
@@ -37,15 +32,10 @@ export class PageCapture {
   #navigations = 0;
   #settling: NodeJS.Timeout | undefined;
 
-  constructor({ cdp, sessionId, targetInfo, categories, emit, isAlone }: PageOptions) {
-    this.#isAlone = isAlone;
-    this.#cdp = cdp;
-    this.#sessionId = sessionId;
-    this.#target = targetInfo;
-    this.#categories = new Set(categories);
-    this.#emit = emit;
-    this.#url = targetInfo.url;
-    this.#frameId = targetInfo.targetId;
+  constructor(options: PageOptions) {
+    this.#options = options;
+    this.#url = options.targetInfo.url;
+    this.#frameId = options.targetInfo.targetId;
     this.#network = new NetworkCapture({
       emit: (type, cause, data) => this.#tell('network', type, cause, data),
       body: (requestId) => this.#body(requestId),
@@ -77,8 +67,8 @@ export class PageCapture {
   }
 
   opened(): void {
-    const { targetId, url, title, openerId } = this.#target;
-    const data = { target_id: targetId, target_type: 'page', url, title, ...(openerId && { opener_id: openerId }) };
+    const { targetId, url, title, openerId } = this.#options.targetInfo;
+    const data = { target_id: targetId, target_type: 'page', url, title, opener_id: openerId };
     if (this.#has('page')) this.#emitRaw('page', 'page_tab_opened', 'Target.attachedToTarget', data);
   }
 
@@ -121,7 +111,8 @@ export class PageCapture {
 
   /** Without this capture headless Chromium would dismiss dialogs itself, so dismiss them unless a client can answer. */
   #dismiss(hasBrowserHandler: boolean): void {
-    if (!hasBrowserHandler && this.#isAlone()) void this.#send('Page.handleJavaScriptDialog', { accept: false });
+    if (!hasBrowserHandler && this.#options.isAlone())
+      void this.#send('Page.handleJavaScriptDialog', { accept: false });
   }
 
   #navigated(frame: { id: string; parentId?: string | undefined; loaderId: string; url: string }): void {
@@ -136,7 +127,7 @@ export class PageCapture {
     const data = {
       url: frame.url,
       frame_id: frame.id,
-      ...(frame.parentId !== undefined && { parent_frame_id: frame.parentId }),
+      parent_frame_id: frame.parentId,
       loader_id: frame.loaderId,
     };
     this.#tell('page', 'page_navigation', 'Page.frameNavigated', data);
@@ -151,9 +142,9 @@ export class PageCapture {
         render_time: lcp.renderTime,
         load_time: lcp.loadTime,
         size: lcp.size,
-        ...(lcp.elementId !== undefined && { element_id: lcp.elementId }),
-        ...(lcp.url !== undefined && { url: lcp.url }),
-        ...(lcp.nodeId !== undefined && { node_id: lcp.nodeId }),
+        element_id: lcp.elementId,
+        url: lcp.url,
+        node_id: lcp.nodeId,
       };
       this.#tell('page', 'page_lcp', cause, { ...timed, lcp_details: details });
     }
@@ -177,13 +168,8 @@ export class PageCapture {
     const picture = await this.#send('Page.captureScreenshot', { format: 'png' });
     if (!picture || picture.data.length > largestPicture) return;
     const source = { kind: 'cdp' as const, event: 'Page.loadEventFired' };
-    this.#emit({
-      category: 'screenshot',
-      type: 'monitor_screenshot',
-      source,
-      data: { png: picture.data },
-      isWhole: true,
-    });
+    const data = { png: picture.data };
+    this.#options.emit({ category: 'screenshot', type: 'monitor_screenshot', source, data, isWhole: true });
   }
 
   async #body(requestId: string): Promise<string | undefined> {
@@ -192,18 +178,19 @@ export class PageCapture {
   }
 
   #has(category: TelemetryCategory): boolean {
-    return this.#categories.has(category);
+    return this.#options.categories.includes(category);
   }
 
   /** Adds the page to an event's data. */
   #tell(category: TelemetryCategory, type: string, cause: string | undefined, data: Record<string, unknown>): void {
     if (!this.#has(category)) return;
+    const { sessionId, targetInfo } = this.#options;
     const context = {
-      session_id: this.#sessionId,
-      target_id: this.#target.targetId,
-      target_type: this.#target.type === 'page' ? 'page' : 'other',
+      session_id: sessionId,
+      target_id: targetInfo.targetId,
+      target_type: targetInfo.type === 'page' ? 'page' : 'other',
       frame_id: this.#frameId,
-      ...(this.#loaderId !== undefined && { loader_id: this.#loaderId }),
+      loader_id: this.#loaderId,
       url: this.#url,
       nav_seq: this.#navigations,
     };
@@ -211,12 +198,13 @@ export class PageCapture {
   }
 
   #emitRaw(category: TelemetryCategory, type: string, cause: string | undefined, data: Record<string, unknown>): void {
-    this.#emit({ category, type, source: { kind: 'cdp', ...(cause !== undefined && { event: cause }) }, data });
+    this.#options.emit({ category, type, source: { kind: 'cdp', event: cause }, data });
   }
 
   /** Resolves to `undefined` if the page doesn't answer any more, or doesn't know the command. */
   async #send<C extends Command>(method: C, params: Params<C>) {
-    return await this.#cdp.send(method, params, { sessionId: this.#sessionId }).catch(() => undefined);
+    const { cdp, sessionId } = this.#options;
+    return await cdp.send(method, params, { sessionId }).catch(() => undefined);
   }
 }
 

@@ -45,7 +45,8 @@ export class SessionTelemetry {
       this.#capture = undefined;
     }
     if (wanted.length === 0 || this.#capture) return;
-    const capture = new BrowserCapture(browser, wanted, {
+    const capture = new BrowserCapture(browser, {
+      categories: wanted,
       emit: (event) => this.#add(event),
       isAlone: () => this.#session.clients.count === 0,
     });
