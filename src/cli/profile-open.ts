@@ -29,7 +29,7 @@ export async function openCopy(
       signal,
     });
     try {
-      await chromium.send('Target.createTarget', { url: 'about:blank' });
+      await chromium.cdp.send('Target.createTarget', { url: 'about:blank' });
       const url = await chromium.listen();
       if (options.json) printJSON({ cdp_ws_url: url, headless });
       else {

@@ -39,20 +39,8 @@ export async function readUserData(directory: string, show: ShowProgress, settin
   }
 }
 
-type Cookie = {
-  name: string;
-  value: string;
-  domain: string;
-  path: string;
-  expires: number;
-  httpOnly: boolean;
-  secure: boolean;
-  sameSite?: string;
-  partitionKey?: { topLevelSite: string };
-};
-
-async function readCookies(chromium: LocalChromium): Promise<Items> {
-  const { cookies } = (await chromium.send('Storage.getCookies')) as { cookies: Cookie[] };
+async function readCookies({ cdp }: LocalChromium): Promise<Items> {
+  const { cookies } = await cdp.send('Storage.getCookies', {});
   return new Map(
     cookies.map(({ name, value, domain, path, expires, httpOnly, secure, sameSite, partitionKey }) => {
       const attributes = [
@@ -72,42 +60,35 @@ async function readCookies(chromium: LocalChromium): Promise<Items> {
  * that no site gets a request.
  */
 async function readLocalStorage(
-  chromium: LocalChromium,
+  { cdp }: LocalChromium,
   origins: string[],
   show: ShowProgress,
   signal: AbortSignal,
 ): Promise<Items> {
   const items: Items = new Map();
   if (origins.length === 0) return items;
-  const { targetId } = await chromium.send('Target.createTarget', { url: 'about:blank' });
-  const { sessionId } = (await chromium.send('Target.attachToTarget', { targetId, flatten: true })) as {
-    sessionId: string;
-  };
-  const send = (method: string, params?: object) => chromium.send(method, params, sessionId);
-  chromium.onEvent(({ method, params }) => {
+  const { targetId } = await cdp.send('Target.createTarget', { url: 'about:blank' });
+  const { sessionId } = await cdp.send('Target.attachToTarget', { targetId, flatten: true });
+  const page = { sessionId };
+  cdp.onEvent(({ method, params }) => {
     if (method !== 'Fetch.requestPaused') return;
-    const answer = {
-      requestId: params['requestId'],
-      responseCode: 200,
-      responseHeaders: [{ name: 'Content-Type', value: 'text/html' }],
-    };
+    const responseHeaders = [{ name: 'Content-Type', value: 'text/html' }];
+    const answer = { requestId: params.requestId, responseCode: 200, responseHeaders };
     // Ignore errors: the page may have canceled the request.
-    send('Fetch.fulfillRequest', answer).catch(() => {});
+    cdp.send('Fetch.fulfillRequest', answer, page).catch(() => {});
   });
-  await send('Network.enable');
-  await send('Network.setBypassServiceWorker', { bypass: true });
-  await send('Fetch.enable');
+  await cdp.send('Network.enable', {}, page);
+  await cdp.send('Network.setBypassServiceWorker', { bypass: true }, page);
+  await cdp.send('Fetch.enable', {}, page);
   for (const [index, origin] of origins.entries()) {
     signal.throwIfAborted();
     show(`local storage of ${origin}`, index / origins.length);
-    const { errorText } = (await send('Page.navigate', { url: `${origin}/` })) as { errorText?: string };
+    const { errorText } = await cdp.send('Page.navigate', { url: `${origin}/` }, page);
     if (errorText) throw new CommandError(`Chromium could not read the local storage of ${origin}: ${errorText}`);
-    const { result } = (await send('Runtime.evaluate', {
-      expression: '[location.origin, Object.entries(localStorage)]',
-      returnByValue: true,
-    })) as { result: { value: [string, [string, string][]] } };
+    const read = { expression: '[location.origin, Object.entries(localStorage)]', returnByValue: true };
+    const { result } = await cdp.send('Runtime.evaluate', read, page);
     // Chromium may have upgraded an http origin to https.
-    const [shownOrigin, entries] = result.value;
+    const [shownOrigin, entries] = result.value as [string, [string, string][]];
     if (shownOrigin === origin) for (const [name, value] of entries) items.set(`${origin} ${name}`, { value });
   }
   return items;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { launchChromium, type Chromium } from '../chromium/chromium.ts';
-import type { Command } from '../chromium/cdp/cdp-protocol.ts';
+import type { CdpConnection } from '../chromium/cdp/cdp-connection.ts';
 import { findChromium, hasDisplay } from '../chromium/find-chromium.ts';
 import { namedBuild, playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
 import { systemClock } from '../process/clock.ts';
@@ -17,17 +17,11 @@ import { readSessionCookies } from './profile-directories.ts';
 
 export { findChromium, hasDisplay, namedBuild, playwrightDirectory };
 
-/** An event of the Chrome DevTools Protocol. */
-export type CdpMessage = { method: string; params: Record<string, unknown>; sessionId?: string };
-
 /** A Chromium that the CLI starts without a service. It ends with the process that started it. */
 export type LocalChromium = {
   /** Lets CDP clients of this machine connect until Chromium ends. Returns the URL, which contains a secret token. */
   listen(): Promise<string>;
-  /** Sends a command of the Chrome DevTools Protocol. Rejects if Chromium refuses it or doesn't answer within 10 s. */
-  send(method: string, params?: object, sessionId?: string): Promise<Record<string, unknown>>;
-  /** Calls `listener` for each event until the returned function is called. */
-  onEvent(listener: (event: CdpMessage) => void): () => void;
+  cdp: CdpConnection;
   /** Resolves when Chromium is gone; never rejects. */
   exited: Promise<unknown>;
   kill(): Promise<void>;
@@ -57,14 +51,7 @@ export async function startLocalChromium(options: {
       // If Chromium refuses a cookie, set the others.
       await cdp.send('Storage.setCookies', { cookies: [cookie] }).catch(() => {});
     }
-    return {
-      listen: () => listen(chromium),
-      exited,
-      kill,
-      send: async (method, params = {}, sessionId) =>
-        await cdp.send(method as Command, params, sessionId === undefined ? {} : { sessionId }),
-      onEvent: (listener) => cdp.onEvent((event) => listener(event)),
-    };
+    return { listen: () => listen(chromium), exited, kill, cdp };
   } catch (error) {
     await kill();
     throw error;
