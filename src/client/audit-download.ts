@@ -49,7 +49,7 @@ export function auditLogDownload(exportChunk: ExportChunk, service: string): Aud
   return async (to, query, { onProgress, ...options } = {}) => {
     const part = await open(`${to}.part`, 'a+', 0o600);
     try {
-      const unfinished = await UnfinishedDownload.open({ part, journal: `${to}.journal`, source: { service, query } });
+      const unfinished = await UnfinishedDownload.open(part, `${to}.journal`, { service, query });
       if (unfinished.progress.chunks > 0) onProgress?.(unfinished.progress);
       while (!unfinished.isComplete) {
         const cursor = unfinished.cursor;

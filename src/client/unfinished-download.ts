@@ -26,15 +26,7 @@ export class UnfinishedDownload {
    * Begins a download, or resumes an earlier one from the same source after its undamaged chunks. `part` is the file, open
    * for reading and appending.
    */
-  static async open({
-    part,
-    journal,
-    source,
-  }: {
-    part: FileHandle;
-    journal: string;
-    source: object;
-  }): Promise<UnfinishedDownload> {
+  static async open(part: FileHandle, journal: string, source: object): Promise<UnfinishedDownload> {
     const head = JSON.stringify(source);
     const [found, ...lines] = await linesOf(journal);
     const intact = found === head ? await intactChunks(part, lines) : [];

@@ -4,14 +4,10 @@ import type { Caller, HandlerTree } from '../http/handler.ts';
 import type { ApiKeyStore } from './api-keys.ts';
 import type { ProjectStore } from './projects.ts';
 
+type Dependencies = { apiKeys: ApiKeyStore; projects: ProjectStore };
+
 /** The handlers of the API key operations. Keys of a project see and change only keys of this project. */
-export function apiKeyHandlers({
-  apiKeys,
-  projects,
-}: {
-  apiKeys: ApiKeyStore;
-  projects: ProjectStore;
-}): HandlerTree<typeof operations> {
+export function apiKeyHandlers({ apiKeys, projects }: Dependencies): HandlerTree<typeof operations> {
   return {
     create({ body, caller }) {
       const createdBy = manager(caller);

@@ -8,18 +8,11 @@ import type { Pools } from '../pools/pools.ts';
 /** Functions that count a project's resources, by the resource's name in messages. */
 export type Contents = { [kind: string]: (projectId: string) => number };
 
+type Dependencies = { projects: ProjectStore; limits: LimitStore; contents: Contents; pools: Pools };
+
 /** The handlers of the project operations. They refuse to delete a project that has any `contents`. */
-export function projectHandlers({
-  projects,
-  limits,
-  contents,
-  pools,
-}: {
-  projects: ProjectStore;
-  limits: LimitStore;
-  contents: Contents;
-  pools: Pools;
-}): HandlerTree<typeof operations> {
+export function projectHandlers(dependencies: Dependencies): HandlerTree<typeof operations> {
+  const { projects, limits, contents, pools } = dependencies;
   return {
     create: ({ body }) => projects.create(body),
     list: ({ query, caller }) =>

@@ -1,5 +1,5 @@
 import { OperationError } from '../../contract/errors.ts';
-import type { BodyOutput, ListPage } from '../../contract/operation.ts';
+import type { BodyOutput, ListPage, QueryOutput } from '../../contract/operation.ts';
 import { project, type Project, type projects } from '../../contract/projects.ts';
 import type { ApiKeyIdentity } from '../http/handler.ts';
 import type { Clock } from '../process/clock.ts';
@@ -63,17 +63,7 @@ export class ProjectStore {
   }
 
   /** Newest first. `query` is part of a name, `name` an exact name. With `id`, lists that project only. */
-  list({
-    name,
-    id,
-    ...page
-  }: {
-    limit: number;
-    offset: number;
-    query?: string;
-    name?: string;
-    id?: string;
-  }): ListPage<Project> {
+  list({ name, id, ...page }: QueryOutput<typeof projects.list> & { id?: string }): ListPage<Project> {
     const options = { ...page, search: contains('name'), order: 'created_at DESC, id DESC' };
     return this.#rows.page({ deleted_at: null, id, name }, options, toProject);
   }
