@@ -9,21 +9,14 @@ export function leaseLabels(
   pastTags: readonly Record<string, string>[],
 ): LeaseLabels {
   const past = new Set(pastTags.map((earlier) => titleIn(earlier, testTag)).filter((title) => title !== undefined));
-  const earlier = past.size > 0 && { earlier_tests: [...past] };
-  if (!tags) return { ...earlier };
+  const earlier_tests = past.size > 0 ? [...past] : undefined;
+  if (!tags) return { earlier_tests };
   const read = (tag: string) => titleIn(tags, tag);
   const [test, file, run, worker] = [testTag, fileTag, runTag, workerTag].map(read);
-  const client = clientOf(tags);
+  const client = clientOf(tags) || undefined;
   const others = Object.entries(tags).filter(([name]) => !ownTag.test(name));
-  return {
-    ...(test && { test }),
-    ...(file && { file }),
-    ...(run && { run }),
-    ...(worker && { worker }),
-    ...(client && { client }),
-    ...earlier,
-    ...(others.length > 0 && { tags: Object.fromEntries(others) }),
-  };
+  const shown = others.length > 0 ? Object.fromEntries(others) : undefined;
+  return { test, file, run, worker, client, earlier_tests, tags: shown };
 }
 
 function titleIn(tags: Record<string, string>, tag: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 
-export type DialogProps = {
+type DialogProps = {
   title: string;
   onClose: () => void;
   children: ComponentChildren;
@@ -41,21 +41,11 @@ export function Dialog({ title, onClose, children, actions, onSubmit }: DialogPr
   );
 }
 
+/** `action` is the text of the button. */
+type Question = { title: string; text: string; action: string; onConfirm: () => void; onClose: () => void };
+
 /** Asks before an action that can't be undone. */
-export function Confirmation({
-  title,
-  text,
-  action,
-  onConfirm,
-  onClose,
-}: {
-  title: string;
-  text: string;
-  /** The text of the button. */
-  action: string;
-  onConfirm: () => void;
-  onClose: () => void;
-}) {
+export function Confirmation({ title, text, action, onConfirm, onClose }: Question) {
   const confirm = () => {
     onClose();
     onConfirm();
@@ -72,16 +62,10 @@ export function Confirmation({
   );
 }
 
+type ButtonsProps = { action: string; tone?: 'primary' | 'danger'; onClose: () => void };
+
 /** The buttons of a dialog: `Cancel`, and the one that submits it. */
-export function Buttons({
-  action,
-  tone = 'primary',
-  onClose,
-}: {
-  action: string;
-  tone?: 'primary' | 'danger';
-  onClose: () => void;
-}) {
+export function Buttons({ action, tone = 'primary', onClose }: ButtonsProps) {
   return (
     <>
       <button type="button" onClick={onClose}>

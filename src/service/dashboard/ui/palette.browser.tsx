@@ -4,20 +4,13 @@ import { hrefOf, type View } from '../app/place.browser.ts';
 import { machineName, matches, search } from './format.browser.ts';
 import { leasesOf, namesOf } from './leases.browser.ts';
 
+type Props = { state: DashboardState; views: readonly View[]; onClose: () => void };
 type Hit = { id: string; kind: string; text: string; detail: string; href: string };
 
 const mostHits = 12;
 
 /** The search dialog, which Ctrl+K opens. Finds views, tests, sessions, pools and machines. */
-export function Palette({
-  state,
-  views,
-  onClose,
-}: {
-  state: DashboardState;
-  views: readonly View[];
-  onClose: () => void;
-}) {
+export function Palette({ state, views, onClose }: Props) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [query, setQuery] = useState('');
   const [chosen, choose] = useState(0);

@@ -48,10 +48,6 @@ export function useColours(): string {
 }
 
 function coloursNow(): string {
-  return isDark() ? 'dark' : 'light';
-}
-
-function isDark(): boolean {
-  const theme = document.documentElement.dataset['theme'];
-  return theme === undefined ? matchMedia('(prefers-color-scheme: dark)').matches : theme === 'dark';
+  const system = matchMedia('(prefers-color-scheme: dark)').matches ? 'dark' : 'light';
+  return document.documentElement.dataset['theme'] ?? system;
 }

@@ -14,18 +14,11 @@ export function Filter({ label, value }: { label: string; value: string | undefi
   );
 }
 
+type Pairs = readonly (readonly [id: string, title: string])[];
+type ChoiceProps = { label?: string; value: string; options: Pairs; onChange: (value: string) => void };
+
 /** A field that offers a few values. Without a label of its own, it stands in a `<label>`. */
-export function Choice({
-  label,
-  value,
-  options,
-  onChange,
-}: {
-  label?: string;
-  value: string;
-  options: readonly (readonly [value: string, title: string])[];
-  onChange: (value: string) => void;
-}) {
+export function Choice({ label, value, options, onChange }: ChoiceProps) {
   return (
     <select aria-label={label} value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
       {options.map(([id, title]) => (
@@ -37,18 +30,10 @@ export function Choice({
   );
 }
 
+type TabsProps = { view: string; tabs: Pairs; current: string; project: string | undefined };
+
 /** Links to the parts of a view. The parameter `tab` of the URL names the part; the first part has none. */
-export function Tabs({
-  view,
-  tabs,
-  current,
-  project,
-}: {
-  view: string;
-  tabs: readonly (readonly [id: string, title: string])[];
-  current: string;
-  project: string | undefined;
-}) {
+export function Tabs({ view, tabs, current, project }: TabsProps) {
   return (
     <div class="tabs" role="navigation" aria-label="Parts of this view">
       {tabs.map(([id, title], index) => (

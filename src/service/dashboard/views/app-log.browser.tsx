@@ -4,23 +4,14 @@ import type { InvocationEvent } from '../../../contract/invocations.ts';
 import { events } from '../app/api.browser.ts';
 import { hrefOf } from '../app/place.browser.ts';
 
+type Props = { kind: 'deployments' | 'invocations'; id: string; tab: string; project: string | undefined };
 type Event = DeploymentEvent | InvocationEvent;
 type Line = { at: string; text: string };
 
 const mostLines = 2000;
 
 /** The log of a deployment or an invocation. It grows until its process ends. */
-export function AppLog({
-  kind,
-  id,
-  tab,
-  project,
-}: {
-  kind: 'deployments' | 'invocations';
-  id: string;
-  tab: string;
-  project: string | undefined;
-}) {
+export function AppLog({ kind, id, tab, project }: Props) {
   const [lines, setLines] = useState<Line[]>([]);
   const [state, setState] = useState('Loading…');
   const [error, setError] = useState<string>();

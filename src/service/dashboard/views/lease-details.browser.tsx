@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { useState } from 'preact/hooks';
 import type { Replay } from '../../../contract/replays.ts';
 import { call, listPage } from '../app/api.browser.ts';
 import { hrefOf, setParams } from '../app/place.browser.ts';
@@ -7,7 +7,7 @@ import { Badge } from '../ui/columns.browser.tsx';
 import { Confirmation, Dialog } from '../ui/dialog.browser.tsx';
 import { machineName } from '../ui/format.browser.ts';
 import { stateOf, type Lease } from '../ui/leases.browser.ts';
-import { listPath } from '../ui/list-view.browser.tsx';
+import { listPath, useLoaded } from '../ui/list-view.browser.tsx';
 import { attempt } from '../ui/messages.browser.tsx';
 
 /** The dialog with the details of a lease. It can end the session, and links to its live view and replays. */
@@ -31,7 +31,7 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
       />
     );
   const project = state.service.projects.find(({ id }) => id === project_id)?.name ?? project_id;
-  const facts: [string, string | undefined][] = [
+  const facts: [string, string | number | undefined][] = [
     ['File', file],
     ['Worker', worker],
     ['Run', run],
@@ -43,8 +43,8 @@ export function LeaseDetails({ lease, state }: { lease: Lease; state: DashboardS
     ['Name', name],
     ['Leased', new Date(startedAt).toLocaleString()],
     ['Ended', endedAt && new Date(endedAt).toLocaleString()],
-    ...Object.entries(tags).map(([key, value]): [string, string] => [key, value]),
-  ] as [string, string | undefined][];
+    ...Object.entries(tags),
+  ];
   const actions = (
     <>
       {endedAt === undefined && (
@@ -104,21 +104,15 @@ function useReplays({
   startedAt,
   endedAt = Infinity,
 }: Pick<Lease, 'project_id' | 'startedAt'> & { session: string; endedAt: number | undefined }): Replay[] {
-  const [replays, set] = useState<Replay[]>([]);
-  useEffect(() => {
-    const leave = new AbortController();
-    const isOwn = ({ session_id, started_at }: Replay) => {
+  const load = async (signal: AbortSignal) => {
+    const { items } = await listPage<Replay>(listPath('/replays', { query: session }), { project, signal });
+    return items.filter(({ session_id, started_at }) => {
       const at = Date.parse(started_at ?? '');
       return session_id === session && at >= startedAt && at <= endedAt;
-    };
-    listPage<Replay>(listPath('/replays', { query: session }), { project, signal: leave.signal }).then(
-      ({ items }) => set(items.filter(isOwn)),
-      // Without replays, the dialog still shows the other facts.
-      () => {},
-    );
-    return () => leave.abort();
-  }, [session, project, startedAt, endedAt]);
-  return replays;
+    });
+  };
+  // Without replays, the dialog still shows the other facts.
+  return useLoaded(load, [session, project, startedAt, endedAt]).value ?? [];
 }
 
 function closeDetails(): void {

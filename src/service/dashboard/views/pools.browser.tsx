@@ -96,15 +96,9 @@ function PoolCard({ pool, state }: { pool: PoolState; state: DashboardState }) {
   );
 }
 
-function Resize({
-  pool,
-  onResize,
-  onClose,
-}: {
-  pool: PoolState;
-  onResize: (size: number) => void;
-  onClose: () => void;
-}) {
+type ResizeProps = { pool: PoolState; onResize: (size: number) => void; onClose: () => void };
+
+function Resize({ pool, onResize, onClose }: ResizeProps) {
   const [size, setSize] = useState(String(pool.size));
   const submit = () => {
     onClose();
