@@ -20,7 +20,7 @@ function listCommand(env: NodeJS.ProcessEnv): Command {
     .addHelpText('after', examples('deployments list', 'deployments list --app greeter --json'))
     .action((options: ListOptions) =>
       withClient(options, env, async (client, signal) => {
-        const filter = options.app === undefined ? {} : { app_name: options.app };
+        const filter = { app_name: options.app };
         const deployments = await all(client.deployments.list(filter, { signal }));
         const running = await all(client.apps.list(filter, { signal }));
         const versions = new Map(running.map((version) => [version.deployment, version]));

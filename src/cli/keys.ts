@@ -60,11 +60,7 @@ function createCommand(env: NodeJS.ProcessEnv): Command {
     )
     .action((name: string, options: ServiceOptions & { project?: string; days?: number }) =>
       withClient(options, env, async (client, signal) => {
-        const definition = {
-          name,
-          ...(options.project && { project_id: options.project }),
-          ...(options.days !== undefined && { days_to_expire: options.days }),
-        };
+        const definition = { name, project_id: options.project || undefined, days_to_expire: options.days };
         show(await client.apiKeys.create(definition, { signal }), options);
       }),
     );
@@ -80,8 +76,7 @@ function rotateCommand(env: NodeJS.ProcessEnv): Command {
     )
     .action((id: string, options: ServiceOptions & { grace?: number }) =>
       withClient(options, env, async (client, signal) => {
-        const grace = options.grace === undefined ? {} : { expire_in_days: options.grace };
-        show(await client.apiKeys.rotate(id, grace, { signal }), options);
+        show(await client.apiKeys.rotate(id, { expire_in_days: options.grace }, { signal }), options);
       }),
     );
 }

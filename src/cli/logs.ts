@@ -50,10 +50,9 @@ async function printLogs(
 }
 
 async function eventsOf(client: Client, id: string, since: string | undefined, signal: AbortSignal): Promise<Events> {
-  const query = since === undefined ? {} : { since };
   if (await unlessMissing(client.deployments.retrieve(id, { signal })))
-    return client.deployments.follow(id, query, { signal });
+    return client.deployments.follow(id, { since }, { signal });
   if (await unlessMissing(client.invocations.retrieve(id, { signal })))
-    return client.invocations.follow(id, query, { signal });
+    return client.invocations.follow(id, { since }, { signal });
   throw new CommandError(`no deployment and no invocation has the id ${id}`);
 }

@@ -74,12 +74,8 @@ function updateCommand(env: NodeJS.ProcessEnv): Command {
     .addHelpText('after', examples('pools update ci --size 8', 'pools update ci --timeout 120 --discard-idle'))
     .action((name: string, options: PoolOptions & { rename?: string; discardIdle?: boolean }) =>
       withClient(options, env, async (client, signal) => {
-        const changes = {
-          ...(options.size !== undefined && { size: options.size }),
-          ...(options.rename !== undefined && { name: options.rename }),
-          ...(options.discardIdle && { discard_all_idle: true }),
-          ...settingsOf(options),
-        };
+        const { size, rename, discardIdle } = options;
+        const changes = { size, name: rename, discard_all_idle: discardIdle, ...settingsOf(options) };
         const pool = await client.browserPools.update(name, changes, { signal });
         printResult(options, pool, `Changed the pool ${pool.name ?? pool.id}.`);
         warnOfLimit(pool);
@@ -117,8 +113,8 @@ function warnOfLimit({ browser_pool_config: { size }, reachable_size: reachable 
 
 function settingsOf({ profile, timeout, headful }: PoolOptions) {
   return {
-    ...(profile !== undefined && { profile: { name: profile } }),
-    ...(timeout !== undefined && { timeout_seconds: timeout }),
-    ...(headful && { headless: false }),
+    profile: profile === undefined ? undefined : { name: profile },
+    timeout_seconds: timeout,
+    headless: headful ? false : undefined,
   };
 }

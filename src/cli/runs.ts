@@ -100,6 +100,6 @@ function runCommand(name: string, description: string): Command {
     .option('--shards <number>', 'the number of shards, if several commands have this run', number);
 }
 
-function whichOf({ attempt, shards }: WhichOptions): { attempt?: number; total_shards?: number } {
-  return { ...(attempt !== undefined && { attempt }), ...(shards !== undefined && { total_shards: shards }) };
+function whichOf({ attempt, shards }: WhichOptions) {
+  return { attempt, total_shards: shards };
 }
