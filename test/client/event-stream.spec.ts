@@ -21,11 +21,18 @@ const open = new Set<ServerResponse>();
 const never = () => {};
 
 test('delivers events as they arrive, until the stream ends', async ({ serve, connect }) => {
+  const long = { ...event(4), path: 'x'.repeat(8 * 1024 * 1024) };
   const server = await serve(
-    stream([':\n\n', frame(1) + frame(2), ': still there\n\n', 'id: 7\nevent: any\n' + frame(3)]),
+    stream([
+      ':\n\n',
+      frame(1) + frame(2),
+      ': still there\n\n',
+      'id: 7\nevent: any\n' + frame(3),
+      `data: ${JSON.stringify(long)}\n\n`,
+    ]),
   );
   const { watch } = connect(server).browsers.fs;
-  expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2), event(3)]);
+  expect(await collect(watch.events('a', 'w'))).toEqual([event(1), event(2), event(3), long]);
   expect(server.calls).toMatchObject([
     { method: 'GET', url: '/browsers/a/fs/watch/w/events', headers: { accept: 'text/event-stream' } },
   ]);

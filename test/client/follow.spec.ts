@@ -60,6 +60,13 @@ test('follow() waits for a service that is briefly unreachable', async ({ serve,
   expect(messages(await collect(connect(server).deployments.follow('d')))).toEqual(['a', 'b', 'deployment_state']);
 });
 
+test('a broken telemetry stream continues after its last event, and repeats none', async ({ serve, connect }) => {
+  const [first, second, third] = [1, 2, 3].map(telemetry) as [object, object, object];
+  const server = await serve(stream([first, second], 'break'), stream([second, third]));
+  expect(await collect(connect(server).browsers.telemetry.stream('s'))).toEqual([first, second, third]);
+  expect(server.calls.map(({ headers }) => headers['last-event-id'])).toEqual([undefined, '2']);
+});
+
 test('follow() counts "since: 5m" from its start, also when it opens the stream again', async ({ serve, connect }) => {
   const server = await serve(stream([state(1, 'running')], 'break'), stream([log(2, 'a'), state(3, 'stopped')]));
   const { deployments } = connect(server);

@@ -41,9 +41,12 @@ test('sends bytes, blobs and streams as form files with brackets, after all text
   }
 });
 
-test('keeps quotes and line breaks of a field name inside the name', async ({ serve, connect }) => {
+test('keeps quotes and line breaks of a field name inside the name, and sends no undefined', async ({
+  serve,
+  connect,
+}) => {
   const server = await serve({ status: 201 });
-  const fields = { 'a"b\r\nc: d': 'x', dest_path: '/a', zip_file: Buffer.from('zip') };
+  const fields = { 'a"b\r\nc: d': 'x', dest_path: '/a', unset: undefined, zip_file: Buffer.from('zip') };
   await connect(server).browsers.fs.uploadZip('a', fields);
   expect((await partsOf(server.calls[0]!)).map(([name]) => name)).toEqual(['a"b\r\nc: d', 'dest_path', 'zip_file']);
 });
