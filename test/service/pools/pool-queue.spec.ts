@@ -59,7 +59,7 @@ const pool = { waiting: 12, leased: 40, starting: 0, obstacle: undefined, machin
 
 const cases: [Partial<Parameters<typeof waitReason>[0]>, string][] = [
   [{}, '12 waiting, 40 leased'],
-  [{ starting: 2 }, '12 waiting, 40 leased, 2 starting'],
+  [{ starting: 1 }, '12 waiting, 40 leased, 1 starting'],
   [{ machines: { count: 5, draining: 1 } }, '12 waiting, 40 leased on 5 machines, 1 machine draining'],
   [{ machines: { count: 1, draining: 0 } }, '12 waiting, 40 leased on 1 machine'],
   [
