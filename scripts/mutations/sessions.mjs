@@ -24,7 +24,7 @@ export default {
   },
   'src/service/sessions/sessions.ts': {
     tests: ['sessions/session.spec', 'sessions/conflicts.spec'],
-    title: 'has an id, a token|end of all sessions|names of live sessions',
+    title: 'has an id, a token|ends once|end of all sessions|names of live sessions',
     changes: [
       ['session && sameToken(token, session.lease.token) ? session', 'session ? session'],
       ['session.lease.name === name && session.alive && isOther', 'session.lease.name === name && isOther'],

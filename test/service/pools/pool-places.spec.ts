@@ -96,6 +96,18 @@ async function expectPlacesGiven(call: Call): Promise<void> {
     await expect.poll(() => served, quickly).toEqual(turns.slice(0, count + 1).map(([, , next]) => next));
   }
   await Promise.all(waiting);
+
+  // A session outside takes the place of an idle browser. As the last place gets free, both pools have none in use.
+  await release(call, 'small', await waiting[3]!, true);
+  expect((await call('POST', '/browsers', { headless: true })).status).toBe(200);
+  const older = wait('small');
+  await expect.poll(() => waitingIn(call), quickly).toBe(1);
+  const younger = wait('large');
+  await expect.poll(() => waitingIn(call), quickly).toBe(2);
+  await release(call, 'large', await waiting[1]!, true);
+  await release(call, 'small', await older, true);
+  await younger;
+  expect(served.slice(turns.length)).toEqual(['small', 'large']);
 }
 
 test('a project at its own limit ends its own idle browsers only', async ({ alone: call }) => {

@@ -54,7 +54,13 @@ test.describe('one session', () => {
   test('a session ends once, and leaves no process and no file', async ({ session, sessions, clock }, testInfo) => {
     await session.openPage('about:blank');
     clock.advance(5000);
-    await Promise.all([session.end(), session.end()]);
+    session.lease.name = 'mine';
+    const conflict = () => sessions.nameConflict(session.settings.projectId, 'mine');
+    expect(conflict()).toMatchObject({ code: 'conflict' });
+    const ends = [session.end(), session.end()];
+    // While its processes end, another session may take the name.
+    expect(conflict()).toBeUndefined();
+    await Promise.all(ends);
     await session.ended;
     expect(session.alive).toBe(false);
     // Work that reads the signal only now must not go on.
@@ -168,7 +174,9 @@ test.describe('all sessions', () => {
     for (const session of created) await expectNoProcessWith(userData(session));
   });
 
-  test('an aborted start of a session leaves no files and no processes', async ({ sessions }, testInfo) => {
+  test('an aborted start of a session leaves no files and no processes, and the end of all sessions waits for it', async ({
+    sessions,
+  }, testInfo) => {
     const abort = new AbortController();
     const directory = testInfo.outputPath('sessions');
     const created = sessions.create(settings, abort.signal);
@@ -178,6 +186,11 @@ test.describe('all sessions', () => {
     expect(await readdir(directory)).toEqual([]);
     await expectNoProcessWith(directory);
     await expect(sessions.create(settings, abort.signal)).rejects.toThrow('the caller hung up');
+
+    let isOver = false;
+    void sessions.create(settings).catch(() => (isOver = true));
+    await sessions.close();
+    expect(isOver).toBe(true);
   });
 
   test('the end of all sessions includes those that are starting', async ({ sessions }, testInfo) => {
