@@ -47,6 +47,22 @@ test('finds no origins in a directory without storage, even if names in it look 
   expect(await storageOrigins(directory)).toEqual(['https://b.test:8443']);
 });
 
+test('finds origins in a table file of LevelDB', async () => {
+  const directory = path.join(outputPath('user-data'), 'Default', 'Local Storage', 'leveldb');
+  await mkdir(directory, { recursive: true });
+  const entry = (shared: number, rest: string, value = Buffer.of()) =>
+    Buffer.concat([Buffer.of(shared, rest.length, value.length), Buffer.from(rest), value]);
+  const blockOf = (...entries: Buffer[]) => Buffer.concat([...entries, Buffer.of(0, 0, 0, 0, 1, 0, 0, 0)]);
+  const plain = blockOf(entry(0, 'META:https://a.test'), entry('META:https://'.length, 'b.test'));
+  // As one literal of Snappy.
+  const keys = Buffer.concat([Buffer.of(plain.length, (plain.length - 1) << 2), plain]);
+  const index = blockOf(entry(0, 'z', Buffer.of(0, keys.length)));
+  const footer = Buffer.concat([Buffer.of(0, 0, keys.length + 5, index.length)], 48);
+  const table = Buffer.concat([keys, Buffer.of(1, 0, 0, 0, 0), index, Buffer.alloc(5), footer]);
+  await writeFile(path.join(directory, '000003.ldb'), table);
+  expect(await storageOrigins(outputPath('user-data'))).toEqual(['https://a.test', 'https://b.test']);
+});
+
 /**
  * Stores an item of the first origin in a new Chromium. Some Chromiums whose SQLite storage is switched on keep it in
  * memory only: such a one is replaced, at most four times.
