@@ -4,7 +4,7 @@ import { telemetryOf } from '../../contract/telemetry.ts';
 import type { ProxyAccess } from '../chromium/network/proxy-connection.ts';
 import { traceHeaders } from '../process/network/trace-headers.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
-import type { Links, SessionSettings } from '../sessions/session.ts';
+import { linkNames, type Links, type SessionSettings } from '../sessions/session.ts';
 import type { Host } from './host.ts';
 import { ownerTags, profileName } from './owner-tags.ts';
 import { SentProfile } from './sent-profile.ts';
@@ -101,24 +101,9 @@ export async function changeProxyOn(
 }
 
 /** Returns the `Links` in a machine's answer, without the other fields. */
-export function linksOf({
-  cdp_ws_url,
-  playwright_ws_url,
-  playwright_video_versions,
-  base_url,
-  tunnel_ws_url,
-  browser_live_view_url,
-  read_only_live_view_url,
-}: Links): Links {
-  return {
-    cdp_ws_url,
-    ...(playwright_ws_url !== undefined && { playwright_ws_url }),
-    ...(playwright_video_versions && { playwright_video_versions }),
-    ...(base_url !== undefined && { base_url }),
-    ...(tunnel_ws_url !== undefined && { tunnel_ws_url }),
-    ...(browser_live_view_url !== undefined && { browser_live_view_url }),
-    ...(read_only_live_view_url !== undefined && { read_only_live_view_url }),
-  };
+export function linksOf(answer: Links): Links {
+  const given = linkNames.filter((name) => answer[name] !== undefined);
+  return Object.fromEntries(given.map((name) => [name, answer[name]])) as Links;
 }
 
 function newProxy({ protocol, host, port, username, password, caBundle, bypassHosts }: ProxyAccess, name: string) {

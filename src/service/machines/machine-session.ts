@@ -10,6 +10,7 @@ import { traceHeaders } from '../process/network/trace-headers.ts';
 import type { CallOptions } from '../../client/index.ts';
 import type { ProfileDirectories } from '../profiles/profile-directories.ts';
 import { withoutProxy, type Launch } from '../sessions/launch.ts';
+import { SessionProfile } from '../sessions/session-profile.ts';
 import { Session, type Links, type OpenCdp, type Place, type SessionSettings } from '../sessions/session.ts';
 import { farCdp } from './far-cdp.ts';
 import type { Host } from './host.ts';
@@ -47,31 +48,27 @@ export class MachineSession extends Session {
   readonly ended: Promise<void>;
   readonly sockets = new Set<{ letGo(): void; destroy(): void }>();
   links: Links;
-  sent: SentProfile | undefined;
   readonly #profiles: ProfileDirectories;
   readonly #onChange: (session: MachineSession) => void;
   #resolveEnded = () => {};
   #closing: Promise<void> | undefined;
   #handedOver: Promise<void> = Promise.resolve();
   #retagging: Promise<void> | undefined;
-  #profile: Profile | undefined;
-  #profileVersion: string | undefined;
-  #isSaved: boolean;
-  #save: ProfileSave | undefined;
-  #failure: OperationError | undefined;
+  /** Its copy is the profile that was sent to the machine. */
+  readonly #profile: SessionProfile<SentProfile>;
   #canceledDownloads = 0;
   #isOver = false;
 
   constructor(options: MachineSessionOptions) {
-    super(options);
+    const { settings, sent, profileVersion } = options;
+    const saving = { copy: sent, version: profileVersion, isSaved: settings.saveChanges ?? false };
+    const profile = new SessionProfile(options.loadedProfile ?? settings.profile, saving);
+    super({ ...options, profile });
+    this.#profile = profile;
     this.host = options.host;
     this.links = options.links;
-    this.sent = options.sent;
     this.#profiles = options.profiles;
     this.#onChange = options.onChange;
-    this.#profile = options.loadedProfile ?? options.settings.profile;
-    this.#profileVersion = options.profileVersion;
-    this.#isSaved = options.settings.saveChanges ?? false;
     this.ended = new Promise((resolve) => (this.#resolveEnded = resolve));
   }
 
@@ -91,21 +88,13 @@ export class MachineSession extends Session {
     return super.isWorthKeeping && !this.host.isLeaving && !this.host.isOverflow;
   }
 
-  get profile(): Profile | undefined {
-    return this.#profile;
-  }
-
-  get profileVersion(): string | undefined {
-    return this.#profileVersion;
+  get sent(): SentProfile | undefined {
+    return this.#profile.copy;
   }
 
   /** Whether the session's end saves the profile. */
   get isSaved(): boolean {
-    return this.#isSaved;
-  }
-
-  get profileSave(): ProfileSave | undefined {
-    return this.alive ? undefined : this.#save;
+    return this.#profile.isSaved;
   }
 
   get canceledDownloads(): number {
@@ -119,7 +108,7 @@ export class MachineSession extends Session {
 
   /** Whether the session's end saves a profile, which the control plane then fetches. */
   get savesProfile(): boolean {
-    return this.#isSaved && this.sent !== undefined;
+    return this.#profile.unsaved !== undefined;
   }
 
   /** Whether the machine is lost, or doesn't know the session any more. */
@@ -170,17 +159,6 @@ export class MachineSession extends Session {
     await (this.#closing ??= this.#finish(() => this.#delete()));
   }
 
-  async discard(): Promise<void> {
-    this.#isSaved = false;
-    await this.end();
-  }
-
-  async saved(): Promise<void> {
-    if (this.alive || !this.sent || !this.#isSaved) return;
-    await this.ended;
-    if (this.#failure) throw this.#failure;
-  }
-
   async openPage(url: string): Promise<void> {
     const { cdp, close } = await this.openCdp();
     await cdp.send('Target.createTarget', { url }).finally(close);
@@ -211,23 +189,8 @@ export class MachineSession extends Session {
     this.record();
   }
 
-  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
-    if (this.settings.poolId !== undefined && this.settings.profile) return false;
-    if (this.#profile?.id !== profileId || !this.sent) return false;
-    this.#isSaved = isSaved;
-    this.#save = isSaved
-      ? undefined
-      : { status: 'discarded', message: 'the profile was not saved, because save_changes was switched off' };
-    this.record();
-    return true;
-  }
-
   async loadProfile(profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void> {
-    if (this.#profile)
-      throw new OperationError(
-        'conflict',
-        `the browser session ${this.id} has a profile already: start another session for another profile`,
-      );
+    this.#profile.refuseSecond(this.id);
     const { client, url, owner, isOverflow, loads } = this.host;
     if (isOverflow)
       throw new OperationError(
@@ -249,11 +212,9 @@ export class MachineSession extends Session {
     } finally {
       loads.delete(name);
     }
-    this.#profile = profile;
-    this.#profileVersion = sent.record.copyOf;
+    const { copyOf: version } = sent.record;
+    Object.assign(this.#profile, { loaded: profile, copy: sent, version, isSaved: saveChanges });
     this.wasReused = false;
-    this.#isSaved = saveChanges;
-    this.sent = sent;
     this.record();
     if (this.lease.startUrl) await this.openPage(this.lease.startUrl).catch(() => {});
   }
@@ -355,9 +316,10 @@ export class MachineSession extends Session {
     this.record();
     try {
       const save = await end();
-      if (!this.sent || !this.#isSaved) return;
+      const { unsaved } = this.#profile;
+      if (!unsaved) return;
       if (save?.status === 'failed') throw new OperationError('profile_not_saved', save.message ?? 'it was not saved');
-      this.#save = await this.sent.fetch(this.id);
+      this.#profile.save = await unsaved.fetch(this.id);
     } catch (error) {
       // When the machine answers again, a check ends the session there.
       if (isSilence(error) || isMissing(error)) this.endReason ??= 'machine_lost';
@@ -393,7 +355,6 @@ export class MachineSession extends Session {
     const known = toOperationError(error, this.host.url);
     const message = `the profile was not saved and is unchanged: ${(known as Error).message}`;
     const isTold = known instanceof OperationError && !isMissing(error);
-    this.#failure = isTold ? known : new OperationError('profile_not_saved', message);
-    this.#save = { status: 'failed', message: this.#failure.message };
+    this.#profile.failed(isTold ? known : new OperationError('profile_not_saved', message));
   }
 }

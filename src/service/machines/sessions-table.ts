@@ -1,11 +1,11 @@
 import type { Profile } from '../../contract/profiles.ts';
-import type { TelemetryCategory } from '../../contract/telemetry.ts';
 import { sealed, text } from '../database/columns.ts';
 import { type RowOf, Table, table } from '../database/table.ts';
 import type { Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import type { Log } from '../process/log.ts';
 import { withoutProxy, type Launch } from '../sessions/launch.ts';
+import type { Lease } from '../sessions/lease.ts';
 import type { Links, SessionSettings } from '../sessions/session.ts';
 import type { MachineSession } from './machine-session.ts';
 import { linksOf } from './launch.ts';
@@ -26,24 +26,15 @@ export type MachineSessionState = {
   loadedProfile?: Profile | undefined;
   links: Links;
   playwrightVersions: readonly string[];
-  sent?: SentProfileRecord;
-  profileVersion?: string;
-  name?: string;
-  tags?: Record<string, string>;
-  timeoutSeconds: number;
-  startUrl?: string;
-  endsWithSocket?: boolean;
-  invocationId?: string;
-  pool?: { id: string; name?: string };
-  leasedAt?: number;
-  isChanged?: boolean;
-  wasReused?: boolean;
-  launch?: Launch;
+  sent?: SentProfileRecord | undefined;
+  profileVersion?: string | undefined;
   /** The launch options of the lease's client. */
-  asked?: Launch;
-  telemetry?: readonly TelemetryCategory[];
+  asked?: Launch | undefined;
   isEnding?: boolean;
-};
+} & Pick<MachineSession, 'timeoutSeconds' | 'invocationId' | 'launch'> &
+  Partial<Pick<MachineSession, 'isChanged' | 'wasReused'>> &
+  Pick<Lease, 'name' | 'tags' | 'startUrl' | 'endsWithSocket' | 'pool' | 'leasedAt'> &
+  Partial<Pick<Lease, 'telemetry'>>;
 
 type StoredSession = { id: string; machine: string; state: MachineSessionState };
 
@@ -83,31 +74,31 @@ export class MachineSessionRecords {
 
 /** JSON leaves out the values that are `undefined`. */
 function stateOf(session: MachineSession): MachineSessionState {
-  const { settings, createdAt, links, playwrightVersions, sent, timeoutSeconds, invocationId } = session;
-  const { isChanged, wasReused, launch, profile, profileVersion, isSaved, alive } = session;
-  const { token, liveViewToken, launch: asked, telemetry } = session.lease;
-  const { name, tags, startUrl, endsWithSocket, pool, leasedAt } = session.lease;
+  const { settings, createdAt, links, playwrightVersions, sent, profile, profileVersion, isSaved, alive } = session;
+  const { timeoutSeconds, invocationId, isChanged, wasReused, launch } = session;
+  const { token, liveViewToken, launch: asked } = session.lease;
+  const { name, tags, startUrl, endsWithSocket, pool, leasedAt, telemetry } = session.lease;
   return {
+    timeoutSeconds,
+    invocationId,
+    isChanged,
+    wasReused,
+    launch: launch && withoutProxy(launch),
+    name,
+    tags,
+    startUrl,
+    endsWithSocket,
+    pool,
+    leasedAt,
+    telemetry,
+    asked: asked && withoutProxy(asked),
     settings: { ...settings, saveChanges: isSaved },
     loadedProfile: profile === settings.profile ? undefined : profile,
     earlier: { createdAt, token, liveViewToken },
     links: linksOf(links),
     playwrightVersions,
-    timeoutSeconds,
     sent: sent?.record,
     profileVersion,
-    name,
-    tags,
-    startUrl,
-    endsWithSocket,
-    invocationId,
-    pool,
-    leasedAt,
-    isChanged,
-    wasReused,
-    launch: launch && withoutProxy(launch),
-    asked: asked && withoutProxy(asked),
-    telemetry,
     isEnding: !alive,
   };
 }

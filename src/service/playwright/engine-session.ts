@@ -32,9 +32,6 @@ type Own = {
  */
 export class EngineSession extends ShownSession {
   readonly ended: Promise<void>;
-  readonly profile = undefined;
-  readonly profileVersion = undefined;
-  readonly profileSave = undefined;
   readonly canceledDownloads = 0;
   /** The pages of its clients. */
   readonly pages: EnginePages = new EnginePages((id) => this.browser.page.broughtToFront(id));
@@ -133,16 +130,6 @@ export class EngineSession extends ShownSession {
     this.markEnded();
     this.#browser.end();
     await this.ended;
-  }
-
-  async discard(): Promise<void> {
-    await this.end();
-  }
-
-  async saved(): Promise<void> {}
-
-  saveProfileAtEnd(): boolean {
-    return false;
   }
 
   async openPage(): Promise<void> {

@@ -11,7 +11,7 @@ import { newId } from '../process/id.ts';
 import { errorCode, isDiskFull } from '../process/system-error.ts';
 import { mayChangeUser } from '../process/children/system-users.ts';
 import type { Cookie } from '../chromium/cdp/cdp-protocol.ts';
-import type { ProfileCopy } from '../sessions/local/session-profile.ts';
+import type { ProfileCopy } from '../sessions/local/local-profile.ts';
 import type { ProfileStore } from './profiles.ts';
 
 /** The records of the profiles, which say which version each profile has. */

@@ -9,6 +9,7 @@ import type { Clock } from '../process/clock.ts';
 import { IdleTimeout } from './idle-timeout.ts';
 import { isSameLaunch, type Launch, type OtherEngine } from './launch.ts';
 import { Lease, type EarlierTokens, type LeaseTerms } from './lease.ts';
+import { SessionProfile } from './session-profile.ts';
 
 /** How often a session in use is touched, in ms. Shorter than the shortest idle timeout. */
 const touchIntervalMs = 4000;
@@ -50,16 +51,16 @@ export type SessionSettings = {
 export type StoredExtension = { id: string; name?: string | undefined };
 
 /** The URLs of a session, and the versions of Playwright that record its videos. */
-export type Links = Pick<
-  BrowserSession,
-  | 'cdp_ws_url'
-  | 'playwright_ws_url'
-  | 'playwright_video_versions'
-  | 'base_url'
-  | 'tunnel_ws_url'
-  | 'browser_live_view_url'
-  | 'read_only_live_view_url'
->;
+export const linkNames = [
+  'cdp_ws_url',
+  'playwright_ws_url',
+  'playwright_video_versions',
+  'base_url',
+  'tunnel_ws_url',
+  'browser_live_view_url',
+  'read_only_live_view_url',
+] as const;
+export type Links = Pick<BrowserSession, (typeof linkNames)[number]>;
 /** The URL of a session's machine, and the machine's own URLs of the session if clients may use them. */
 export type Place = { machine: string; links: Links | undefined };
 
@@ -91,6 +92,7 @@ export abstract class Session {
   /** Those of `playwrightVersions` that record videos. */
   readonly videoVersions: () => readonly string[];
 
+  readonly #profile: SessionProfile;
   readonly #clock: Clock;
   readonly #playwrightVersions: readonly string[];
   readonly #idleTimeout: IdleTimeout;
@@ -101,6 +103,8 @@ export abstract class Session {
     id: string;
     settings: SessionSettings;
     /** Default: none. */
+    profile?: SessionProfile;
+    /** Default: none. */
     playwrightVersions?: readonly string[] | undefined;
     videoVersions?: () => readonly string[];
     /** Default: a session that starts now. */
@@ -110,6 +114,7 @@ export abstract class Session {
     const { id, settings, clock } = options;
     this.id = id;
     this.settings = settings;
+    this.#profile = options.profile ?? new SessionProfile();
     this.#playwrightVersions = options.playwrightVersions ?? [];
     this.videoVersions = options.videoVersions ?? (() => []);
     this.timeoutSeconds = settings.timeoutSeconds;
@@ -169,13 +174,19 @@ export abstract class Session {
   }
 
   /** The profile of the session, from its start or loaded later. */
-  abstract get profile(): Profile | undefined;
+  get profile(): Profile | undefined {
+    return this.#profile.loaded;
+  }
 
   /** The version of the profile that the session copied. `undefined` if the profile was empty. */
-  abstract get profileVersion(): string | undefined;
+  get profileVersion(): string | undefined {
+    return this.#profile.version;
+  }
 
   /** The result of saving the profile, after the session's end. */
-  abstract get profileSave(): ProfileSave | undefined;
+  get profileSave(): ProfileSave | undefined {
+    return this.alive ? undefined : this.#profile.save;
+  }
 
   /** How many downloads exceeded the quota. */
   abstract get canceledDownloads(): number;
@@ -214,10 +225,17 @@ export abstract class Session {
   abstract end(): Promise<void>;
 
   /** Ends the session without saving the profile. */
-  abstract discard(): Promise<void>;
+  async discard(): Promise<void> {
+    this.#profile.isSaved = false;
+    await this.end();
+  }
 
   /** Waits until an ending session has saved its profile. Throws the error if saving failed. */
-  abstract saved(): Promise<void>;
+  async saved(): Promise<void> {
+    if (this.alive || !this.#profile.unsaved) return;
+    await this.ended;
+    if (this.#profile.failure) throw this.#profile.failure;
+  }
 
   /** Opens a page in the default context. */
   abstract openPage(url: string): Promise<void>;
@@ -241,7 +259,14 @@ export abstract class Session {
   abstract capture(categories: readonly TelemetryCategory[]): Promise<void>;
 
   /** Sets whether the session's end saves its profile. Returns false if the session doesn't use this profile. */
-  abstract saveProfileAtEnd(profileId: string, isSaved: boolean): boolean;
+  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
+    // The browsers of a pool never save the pool's profile.
+    if (this.settings.poolId !== undefined && this.settings.profile) return false;
+    if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
+    this.#profile.decide(isSaved);
+    this.record();
+    return true;
+  }
 
   /** Restarts the browser on a copy of a profile. Its pages are closed. Throws `conflict` if it is in use. */
   abstract loadProfile(profile: Profile, saveChanges: boolean, signal: AbortSignal): Promise<void>;

@@ -1,5 +1,4 @@
 import path from 'node:path';
-import type { ProfileSave } from '../../../contract/browsers.ts';
 import { OperationError } from '../../../contract/errors.ts';
 import type { Profile } from '../../../contract/profiles.ts';
 import type { TelemetryCategory } from '../../../contract/telemetry.ts';
@@ -23,7 +22,7 @@ import type { ExtensionFiles, SessionExtensions } from './session-extensions.ts'
 import { SessionClients, type SessionNotice } from './session-clients.ts';
 import { downloadDirectory } from './session-files.ts';
 import type { ChromiumOf, HomeParts, LaunchedChromium, SessionHome } from './session-home.ts';
-import { SessionProfile } from './session-profile.ts';
+import { LocalProfile } from './local-profile.ts';
 
 /** How long Chromium may take to write its data before a restart, in ms. */
 const restartMs = 5000;
@@ -60,7 +59,7 @@ export class LocalSession extends ShownSession {
   readonly #parts: SessionParts;
   readonly #home: SessionHome;
   #browser: SessionBrowser;
-  readonly #profile: SessionProfile;
+  readonly #profile: LocalProfile;
   #userDataDirectory: string;
   /** Resolves when the call that replaces the browser has ended. */
   #replacing: Promise<unknown> | undefined;
@@ -72,7 +71,11 @@ export class LocalSession extends ShownSession {
     home: SessionHome,
     { settings, launched }: { settings: SessionSettings; launched: LaunchedChromium },
   ) {
-    super({ ...parts, id: home.id, settings });
+    const { copy } = launched;
+    const saving = { copy, version: copy?.version, isSaved: settings.saveChanges ?? false };
+    const profile = new LocalProfile(settings.profile, saving);
+    super({ ...parts, id: home.id, settings, profile });
+    this.#profile = profile;
     this.#parts = parts;
     this.#home = home;
     this.root = home.root;
@@ -82,7 +85,6 @@ export class LocalSession extends ShownSession {
     this.traces = new LeaseTraces(this, parts.emptyClipboard);
     this.#userDataDirectory = launched.directory;
     this.#browser = this.#browserOf(launched.chromium);
-    this.#profile = new SessionProfile(settings.profile, launched.copy, settings.saveChanges ?? false);
     this.ended = this.#untilRemoved();
   }
 
@@ -97,18 +99,6 @@ export class LocalSession extends ShownSession {
 
   protected get egress(): Egress {
     return this.#browser.chromium.egress;
-  }
-
-  get profile(): Profile | undefined {
-    return this.#profile.loaded;
-  }
-
-  get profileVersion(): string | undefined {
-    return this.#profile.copy?.version;
-  }
-
-  get profileSave(): ProfileSave | undefined {
-    return this.alive ? undefined : this.#profile.save;
   }
 
   get canceledDownloads(): number {
@@ -193,11 +183,7 @@ export class LocalSession extends ShownSession {
   }
 
   async #loadProfile(profile: Profile, saveChanges: boolean, directory: string, signal: AbortSignal): Promise<void> {
-    if (this.#profile.loaded)
-      throw new OperationError(
-        'conflict',
-        `the browser session ${this.id} has a profile already: start another session for another profile`,
-      );
+    this.#profile.refuseSecond(this.id);
     this.#refuseRestart();
     this.#profile.loaded = profile;
     try {
@@ -207,6 +193,7 @@ export class LocalSession extends ShownSession {
       await this.#use(launched.chromium, launched.copy?.sessionCookies ?? [], () => this.#refuseRestart());
       this.#userDataDirectory = directory;
       this.#profile.copy = launched.copy;
+      this.#profile.version = launched.copy?.version;
       this.wasReused = false;
       this.#profile.isSaved = saveChanges;
       await before.kill();
@@ -243,14 +230,6 @@ export class LocalSession extends ShownSession {
     this.note({ category: 'monitor', type: 'monitor_disconnected', data: { reason: 'chrome_restarted' } });
     // The new browser's proxies don't know it.
     this.egress.exposure = this.exposure;
-  }
-
-  saveProfileAtEnd(profileId: string, isSaved: boolean): boolean {
-    // The browsers of a pool never save the pool's profile.
-    if (this.lease.pool && this.settings.profile) return false;
-    if (this.#profile.loaded?.id !== profileId || !this.#profile.copy) return false;
-    this.#profile.decide(isSaved);
-    return true;
   }
 
   async resize(viewport: SessionSettings['viewport'], force: boolean): Promise<void> {
@@ -301,17 +280,6 @@ export class LocalSession extends ShownSession {
     this.markEnded();
     await (this.#closing ??= this.#profile.close(this.#browser));
     await this.ended;
-  }
-
-  async saved(): Promise<void> {
-    if (this.alive || !this.#profile.unsaved) return;
-    await this.ended;
-    if (this.#profile.failure) throw this.#profile.failure;
-  }
-
-  async discard(): Promise<void> {
-    this.#profile.isSaved = false;
-    await this.end();
   }
 
   async openPage(url: string): Promise<void> {

@@ -11,7 +11,7 @@ import { removeTree } from '../../process/trees/remove-tree.ts';
 import type { SessionSettings } from '../session.ts';
 import { SessionExtensions, type StoredExtensions } from './session-extensions.ts';
 import { makeRoot } from './session-files.ts';
-import type { ProfileCopies, ProfileCopy } from './session-profile.ts';
+import type { ProfileCopies, ProfileCopy } from './local-profile.ts';
 
 /** The parts of the service with which browsers start on this machine. */
 export type HomeParts = {

@@ -1,7 +1,7 @@
 import type { ProfileSave } from '../../../contract/browsers.ts';
 import { OperationError } from '../../../contract/errors.ts';
-import type { Profile } from '../../../contract/profiles.ts';
 import type { Cookie } from '../../chromium/cdp/cdp-protocol.ts';
+import { SessionProfile } from '../session-profile.ts';
 import type { SessionBrowser } from './session-browser.ts';
 
 /** A copy of a profile's user-data directory, which belongs to one session. */
@@ -27,46 +27,9 @@ export type ProfileCopies = {
 /** How long Chromium may take to close, in ms. Half of the time that a service has to end and to save profiles. */
 const closeTimeoutMs = 5000;
 
-/** The profile of a session. Saves it when the session ends, if the caller asked for that. */
-export class SessionProfile {
-  /** The profile that is loaded or being loaded. */
-  loaded: Profile | undefined;
-  /** The session's copy of the profile. */
-  copy: ProfileCopy | undefined;
-  /** Whether the copy is saved when the session ends. */
-  isSaved: boolean;
+/** The profile of a session of this machine. Saves it when Chromium has ended, if the caller asked for that. */
+export class LocalProfile extends SessionProfile<ProfileCopy> {
   #sessionCookies: Cookie[] = [];
-  #save: ProfileSave | undefined;
-  #failure: OperationError | undefined;
-
-  constructor(loaded: Profile | undefined, copy: ProfileCopy | undefined, isSaved: boolean) {
-    this.loaded = loaded;
-    this.copy = copy;
-    this.isSaved = isSaved;
-  }
-
-  /** The copy, if it is to be saved. */
-  get unsaved(): ProfileCopy | undefined {
-    return this.isSaved ? this.copy : undefined;
-  }
-
-  /** Sets whether the session's end saves the profile. */
-  decide(isSaved: boolean): void {
-    this.isSaved = isSaved;
-    this.#save = isSaved
-      ? undefined
-      : { status: 'discarded', message: 'the profile was not saved, because save_changes was switched off' };
-  }
-
-  /** The result of saving the profile. */
-  get save(): ProfileSave | undefined {
-    return this.#save;
-  }
-
-  /** The error if saving failed. */
-  get failure(): OperationError | undefined {
-    return this.#failure;
-  }
 
   /** Ends Chromium. Lets it write its data first if the profile must be saved. */
   async close(browser: SessionBrowser): Promise<void> {
@@ -80,11 +43,10 @@ export class SessionProfile {
     if (!this.unsaved) return;
     try {
       if (exitCode !== 0) throw notClosed(exitCode);
-      this.#save = await this.unsaved.save(sessionId, this.#sessionCookies);
+      this.save = await this.unsaved.save(sessionId, this.#sessionCookies);
     } catch (error) {
-      this.#failure = error as OperationError;
-      this.#save = { status: 'failed', message: this.#failure.message };
-      console.error(`browser session ${sessionId}: ${this.#failure.message}`);
+      this.failed(error as OperationError);
+      console.error(`browser session ${sessionId}: ${(error as OperationError).message}`);
     }
   }
 }
