@@ -74,13 +74,9 @@ export async function openMachines(settings: MachinesSettings, dependencies: Dep
 /** Functions that pass requests and WebSockets of sessions on to the machines of these sessions. */
 export function forwarding({ sessions, ...sockets }: { sessions: Sessions } & ForwardingOptions) {
   const pass = async (session: Session, exchange: Exchange, operation: ForwardedOperation) => {
-    if (!(session instanceof MachineSession))
-      throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
-    if (operation.path === loadExtensions.path) {
-      session.isChanged = true;
-      session.record();
-    }
-    await forwardRequest(session, exchange, { operation, clock: sockets.clock });
+    const far = onMachine(session);
+    if (operation.path === loadExtensions.path) far.markChanged();
+    await forwardRequest(far, exchange, { operation, clock: sockets.clock });
   };
   /** The machine keeps the telemetry of sessions that ended there. */
   const passEnded = async (session: Session, exchange: Exchange) => {
@@ -103,14 +99,18 @@ export function forwarding({ sessions, ...sockets }: { sessions: Sessions } & Fo
     },
     /** Passes a request to `curl/raw` on. */
     async raw(session: Session, exchange: Exchange) {
-      if (!(session instanceof MachineSession))
-        throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
-      await forwardRequest(session, exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
+      await forwardRequest(onMachine(session), exchange, { operation: rawCurl, clock: sockets.clock, isRaw: true });
     },
     redirect,
     /** Passes on a request of the dashboard that reads a session. */
     read: (session: Session, exchange: Exchange) => pass(session, exchange, dashboardRead),
   };
+}
+
+/** The session, whose browser must run on another machine. */
+function onMachine(session: Session): MachineSession {
+  if (session instanceof MachineSession) return session;
+  throw new Error(`the browser session ${session.id} does not run on a machine of this control plane`);
 }
 
 /**

@@ -50,7 +50,7 @@ export function forwardedRoutes(options: ForwardingOptions): Record<LinkedPath, 
         const session = find(token);
         return session instanceof MachineSession ? session : undefined;
       },
-      open: (session, upgrade) => new ForwardedSocket(options, session, path, upgrade).open(),
+      open: (session, upgrade) => open(options, session, path, upgrade),
     });
   };
   return {
@@ -61,107 +61,91 @@ export function forwardedRoutes(options: ForwardingOptions): Record<LinkedPath, 
   };
 }
 
-/** A client's connection to the machine of its session. */
-class ForwardedSocket {
-  readonly #options: ForwardingOptions;
-  readonly #session: MachineSession;
-  readonly #path: LinkedPath;
-  readonly #upgrade: Upgrade;
-
-  constructor(options: ForwardingOptions, session: MachineSession, path: LinkedPath, upgrade: Upgrade) {
-    this.#options = options;
-    this.#session = session;
-    this.#path = path;
-    this.#upgrade = upgrade;
-  }
-
-  open(): void {
-    const [session, path] = [this.#session, this.#path];
-    const { request, socket, head, search, token, isAllowed, accepted } = this.#upgrade;
-    if (path === liveViewPath && isReadOnly(token, search)) search.set('readOnly', 'true');
-    const link = session.links[linkNames[path]];
-    if (link === undefined)
-      return refuse(
-        socket,
-        501,
-        'not_implemented',
-        `the machine ${session.host.url} does not offer ${linkNames[path]}: update or configure the service there`,
-      );
-    const url = targetOf(link, path, search);
-    const startedAt = performance.now();
-    const sent = (url.protocol === 'https:' ? https : http).request(url, {
-      headers: headersFor(request),
-      agent: false,
-      timeout: openMs,
-    });
-    socket.once('close', () => sent.destroy());
-    sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
-    sent.on('error', () => {
-      // The client hung up.
-      if (socket.destroyed) return;
-      session.host.suspect();
-      refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer: check that it runs`);
-    });
-    sent.once('response', (answer) => {
-      socket.emit('refused', answer.statusCode);
-      socket.write(headOf(answer, { connection: 'close' }));
-      answer.pipe(socket);
-    });
-    sent.once('upgrade', (answer, machine, first) => {
-      sent.setTimeout(0);
-      // The session may have ended or been released meanwhile.
-      if (!socket.writable || !isAllowed()) {
-        machine.destroy();
-        return refuseToken(socket);
-      }
-      socket.write(headOf(answer, {}, accepted()));
-      if (first.length > 0) socket.write(first);
-      if (head.length > 0) machine.write(head);
-      if (path === '/browser/tunnel') this.#options.tunnelBytes.add(socket as Socket);
-      const seconds = (performance.now() - startedAt) / 1000;
-      if (path === '/browser/cdp') this.#options.events.emit('connected', { transport: 'cdp', seconds });
-      if (path === '/browser/playwright') this.#options.events.emit('connected', { transport: 'playwright', seconds });
-      this.#join(machine);
-    });
-    sent.end();
-  }
-
-  #join(machine: Socket): void {
-    const session = this.#session;
-    const { socket, isAllowed } = this.#upgrade;
-    for (const end of [socket as Socket, machine]) end.setNoDelay(true).setTimeout(0);
-    const destroy = () => {
-      socket.destroy();
+/** Connects a client to the machine of its session. */
+function open(options: ForwardingOptions, session: MachineSession, path: LinkedPath, upgrade: Upgrade): void {
+  const { request, socket, head, search, token, isAllowed, accepted } = upgrade;
+  if (path === liveViewPath && isReadOnly(token, search)) search.set('readOnly', 'true');
+  const link = session.links[linkNames[path]];
+  if (link === undefined)
+    return refuse(
+      socket,
+      501,
+      'not_implemented',
+      `the machine ${session.host.url} does not offer ${linkNames[path]}: update or configure the service there`,
+    );
+  const url = targetOf(link, path, search);
+  const startedAt = performance.now();
+  const sent = (url.protocol === 'https:' ? https : http).request(url, {
+    headers: headersFor(request),
+    agent: false,
+    timeout: openMs,
+  });
+  socket.once('close', () => sent.destroy());
+  sent.once('timeout', () => sent.destroy(new Error('no answer in time')));
+  sent.on('error', () => {
+    // The client hung up.
+    if (socket.destroyed) return;
+    session.host.suspect();
+    refuse(socket, 503, 'unavailable', `the machine ${session.host.url} does not answer: check that it runs`);
+  });
+  sent.once('response', (answer) => {
+    socket.emit('refused', answer.statusCode);
+    socket.write(headOf(answer, { connection: 'close' }));
+    answer.pipe(socket);
+  });
+  sent.once('upgrade', (answer, machine, first) => {
+    sent.setTimeout(0);
+    // The session may have ended or been released meanwhile.
+    if (!socket.writable || !isAllowed()) {
       machine.destroy();
-    };
-    let cancel: (() => void) | undefined;
-    const letGo = () => {
-      cancel?.();
-      cancel = this.#options.clock.after(letGoMs, destroy);
-    };
-    const check = () => {
-      if (isAllowed()) cancel = this.#options.clock.after(checkEveryMs, check);
-      else letGo();
-    };
-    check();
-    const held = { letGo, destroy };
-    session.sockets.add(held);
-    session.touch();
-    // Any byte of the client counts as use of the session, also its answers to the machine's pings.
-    socket.on('data', () => session.touch());
-    machine.on('error', destroy);
-    socket.once('close', () => {
-      cancel?.();
-      session.sockets.delete(held);
-      machine.destroy();
-    });
-    machine.once('close', (hadError) => {
-      if (hadError) session.host.suspect();
-      else if (session.alive && socket.writable) void session.host.check();
-      socket.end();
-    });
-    socket.pipe(machine).pipe(socket);
-  }
+      return refuseToken(socket);
+    }
+    socket.write(headOf(answer, {}, accepted()));
+    if (first.length > 0) socket.write(first);
+    if (head.length > 0) machine.write(head);
+    if (path === '/browser/tunnel') options.tunnelBytes.add(socket as Socket);
+    const seconds = (performance.now() - startedAt) / 1000;
+    if (path === '/browser/cdp') options.events.emit('connected', { transport: 'cdp', seconds });
+    if (path === '/browser/playwright') options.events.emit('connected', { transport: 'playwright', seconds });
+    join(session, upgrade, machine, options.clock);
+  });
+  sent.end();
+}
+
+/** Passes bytes between a client and the machine, until the session or the client's right ends. */
+function join(session: MachineSession, { socket, isAllowed }: Upgrade, machine: Socket, clock: Clock): void {
+  for (const end of [socket as Socket, machine]) end.setNoDelay(true).setTimeout(0);
+  const destroy = () => {
+    socket.destroy();
+    machine.destroy();
+  };
+  let cancel: (() => void) | undefined;
+  const letGo = () => {
+    cancel?.();
+    cancel = clock.after(letGoMs, destroy);
+  };
+  const check = () => {
+    if (isAllowed()) cancel = clock.after(checkEveryMs, check);
+    else letGo();
+  };
+  check();
+  const held = { letGo, destroy };
+  session.sockets.add(held);
+  session.touch();
+  // Any byte of the client counts as use of the session, also its answers to the machine's pings.
+  socket.on('data', () => session.touch());
+  machine.on('error', destroy);
+  socket.once('close', () => {
+    cancel?.();
+    session.sockets.delete(held);
+    machine.destroy();
+  });
+  machine.once('close', (hadError) => {
+    if (hadError) session.host.suspect();
+    else if (session.alive && socket.writable) void session.host.check();
+    socket.end();
+  });
+  socket.pipe(machine).pipe(socket);
 }
 
 /** The machine's URL with the parameters of the request, except the token. */
