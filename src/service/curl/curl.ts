@@ -38,10 +38,14 @@ export class Curl {
   }
 
   /**
-   * Sends a request, and returns the answer when its headers have arrived. Throws `request_failed` if no answer begins
-   * in `timeout_ms`, and `rate_limited` if ten other requests of the browser are running.
+   * Sends a request, and calls `use` with the answer when its headers have arrived. Throws `request_failed` if no answer
+   * begins in `timeout_ms`, and `rate_limited` if ten other requests of the browser are running.
    */
-  async send(request: CurlRequest, { check, signal, limitsBody }: CurlOptions): Promise<CurlAnswer> {
+  async send<T>(
+    request: CurlRequest,
+    { check, signal, limitsBody }: CurlOptions,
+    use: (answer: CurlAnswer) => Promise<T>,
+  ): Promise<T> {
     if (this.#running >= mostAtOnce)
       throw limitReached(
         `${mostAtOnce} requests of this browser are running, which is the limit: wait until one has ended`,
@@ -54,21 +58,17 @@ export class Curl {
     const ended = AbortSignal.any([signal, this.#browser.ended, ...(limitsBody ? [late.signal] : [])]);
     let page: HiddenPage | undefined;
     let exchange: Exchange | undefined;
-    const finish = (isClean: boolean) => {
-      clearTimeout(timer);
-      this.#running -= 1;
-      exchange?.end();
-      if (page) this.#takeBack(page, isClean);
-    };
     try {
       page = this.#idle.pop() ?? (await HiddenPage.open(this.#browser));
       exchange = new Exchange(page, request, { check, signal: ended });
       const answer = await exchange.send(late.signal);
       if (!limitsBody) clearTimeout(timer);
-      return { ...answer, body: whileRead(answer.body, finish) };
-    } catch (error) {
-      finish(false);
-      throw error;
+      return await use(answer);
+    } finally {
+      clearTimeout(timer);
+      this.#running -= 1;
+      exchange?.end();
+      if (page) this.#takeBack(page, exchange?.isRead ?? false);
     }
   }
 
@@ -90,39 +90,4 @@ function newCurl(browser: SessionBrowser): Curl {
 
 function lateError(timeoutMs: number) {
   return netError('ERR_TIMED_OUT', `the target did not answer within ${timeoutMs} ms (timeout_ms)`);
-}
-
-/** The same body, but calls `finish` once, when the body was read to its end or its reader has stopped. */
-function whileRead(body: AsyncGenerator<Buffer>, finish: (isClean: boolean) => void): AsyncGenerator<Buffer> {
-  let isFinished = false;
-  const end = (isClean: boolean) => {
-    if (!isFinished) finish(isClean);
-    isFinished = true;
-  };
-  return {
-    async next() {
-      try {
-        const result = await body.next();
-        if (result.done) end(true);
-        return result;
-      } catch (error) {
-        end(false);
-        throw error;
-      }
-    },
-    async return(value) {
-      end(false);
-      return { done: true, value };
-    },
-    async throw(error) {
-      end(false);
-      throw error;
-    },
-    [Symbol.asyncIterator]() {
-      return this;
-    },
-    async [Symbol.asyncDispose]() {
-      end(false);
-    },
-  } as AsyncGenerator<Buffer>;
 }

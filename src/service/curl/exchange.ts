@@ -13,10 +13,7 @@ export type CurlAnswer = {
    * The values of each header, by its name in lower case. All `Set-Cookie` headers are there once the body was read.
    */
   headers: Map<string, string[]>;
-  /**
-   * The decoded body, as it arrives. The target sends no faster than the caller reads. Read it to its end, or call its
-   * `return` method.
-   */
+  /** The decoded body, as it arrives. The target sends no faster than the caller reads. */
   body: AsyncGenerator<Buffer>;
 };
 
@@ -48,6 +45,7 @@ export class Exchange {
   readonly #stop: () => void;
   #navigation: Promise<unknown> = Promise.resolve();
   #hasLeftOrigin = false;
+  #isRead = false;
 
   constructor(
     page: HiddenPage,
@@ -88,6 +86,11 @@ export class Exchange {
     } finally {
       aborted.removeEventListener('abort', abort);
     }
+  }
+
+  /** Whether the body was read to its end. */
+  get isRead(): boolean {
+    return this.#isRead;
   }
 
   /** Stops following the page. */
@@ -177,6 +180,7 @@ export class Exchange {
       await cdp.send('IO.close', { handle }, on);
       await cdp.send('Fetch.failRequest', { requestId, errorReason: 'Aborted' }, on);
       await this.#navigation;
+      this.#isRead = true;
     } catch (error) {
       if (error instanceof CdpError) throw netError('ERR_CONNECTION_CLOSED', 'the answer broke off');
       throw error;

@@ -20,21 +20,21 @@ export function curlHandler(sessions: Sessions, ownPort: () => number): Handler<
       const startedAt = performance.now();
       const { body: text, response_encoding: encoding, ...target } = body;
       refuseBody(target.method, text);
-      const answer = await curlOf(session).send(
-        { ...target, content: text === undefined ? undefined : Buffer.from(text) },
-        {
-          check: (url) => refuseOwnPort(url, ownPort()),
-          signal: AbortSignal.any([request.signal, session.lease.signal]),
-          limitsBody: true,
-        },
-      );
-      const content = await whole(answer.body, request.waiting());
-      return {
-        status: answer.status,
-        headers: Object.fromEntries(answer.headers),
-        body: content.toString(encoding),
-        duration_ms: Math.round(performance.now() - startedAt),
+      const sent = { ...target, content: text === undefined ? undefined : Buffer.from(text) };
+      const options = {
+        check: (url: string) => refuseOwnPort(url, ownPort()),
+        signal: AbortSignal.any([request.signal, session.lease.signal]),
+        limitsBody: true,
       };
+      return await curlOf(session).send(sent, options, async (answer) => {
+        const content = await whole(answer.body, request.waiting());
+        return {
+          status: answer.status,
+          headers: Object.fromEntries(answer.headers),
+          body: content.toString(encoding),
+          duration_ms: Math.round(performance.now() - startedAt),
+        };
+      });
     });
 }
 

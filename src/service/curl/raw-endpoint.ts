@@ -55,20 +55,18 @@ export async function curlRaw(
     ...(timeout && { timeout_ms: Number(timeout) }),
   });
   if (!target) throw invalidInput(error.issues, 'query');
-  const body = (await readBody({ path: rawPath, body: octets() }, incoming, largestBody)) as Readable;
-  const content = await buffer(counted(body, waiting()));
+  const sent = (await readBody({ path: rawPath, body: octets() }, incoming, largestBody)) as Readable;
+  const content = await buffer(counted(sent, waiting()));
   refuseBody(target.method, content);
-  const answer = await curlOf(session).send(
-    { ...target, content },
-    { check: (url) => refuseOwnPort(url, ownPort), signal: AbortSignal.any([signal, session.lease.signal]) },
-  );
-  try {
-    outgoing.writeHead(answer.status, answeredHeaders(answer.headers));
+  const options = {
+    check: (url: string) => refuseOwnPort(url, ownPort),
+    signal: AbortSignal.any([signal, session.lease.signal]),
+  };
+  await curlOf(session).send({ ...target, content }, options, async ({ status, headers, body }) => {
+    outgoing.writeHead(status, answeredHeaders(headers));
     outgoing.flushHeaders();
-    await pipeline(Readable.from(answer.body, { objectMode: false, highWaterMark: 1 }), outgoing);
-  } finally {
-    await answer.body.return(undefined);
-  }
+    await pipeline(Readable.from(body, { objectMode: false, highWaterMark: 1 }), outgoing);
+  });
 }
 
 /** Counts the bytes that arrive. Throws `OverBudget`. */
