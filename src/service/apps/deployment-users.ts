@@ -1,10 +1,9 @@
 import path from 'node:path';
-import { builtProgram, installedLoader } from '../chromium/built-program.ts';
+import { runnerPrograms, type RunnerPrograms } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import type { IsolatedUser } from '../chromium/isolated-user.ts';
 import type { Namespaces } from '../process/children/namespaces.ts';
 import { copyTree } from '../process/trees/copy-tree.ts';
-import type { AppPrograms } from './process/app-process.ts';
 
 /** The user and the directory of a deployment's processes. */
 export type DeploymentPlace = { directory: string; isolatedUser: IsolatedUser | undefined };
@@ -16,7 +15,7 @@ export type DeploymentPlace = { directory: string; isolatedUser: IsolatedUser | 
 export class DeploymentUsers {
   readonly #isolation: Isolation;
   readonly #places = new Map<string, Promise<DeploymentPlace>>();
-  #programs: Promise<AppPrograms> | undefined;
+  #programs: Promise<RunnerPrograms> | undefined;
 
   constructor(isolation: Isolation) {
     this.#isolation = isolation;
@@ -39,8 +38,8 @@ export class DeploymentUsers {
   }
 
   /** The paths of Node, the runner script and its TypeScript loader that every user can read. */
-  async programs(): Promise<AppPrograms> {
-    this.#programs ??= this.#findPrograms();
+  async programs(): Promise<RunnerPrograms> {
+    this.#programs ??= runnerPrograms(this.#isolation, 'apps/process/runner.js');
     // After a failure the next call tries again.
     this.#programs.catch(() => (this.#programs = undefined));
     return await this.#programs;
@@ -70,14 +69,5 @@ export class DeploymentUsers {
       throw error;
     }
     return { directory: own, isolatedUser };
-  }
-
-  async #findPrograms(): Promise<AppPrograms> {
-    const { execPath } = process;
-    const node = await this.#isolation.program(execPath, execPath);
-    const runner = await builtProgram(this.#isolation, 'apps/process/runner.js');
-    const jiti = installedLoader();
-    const loader = jiti && (await this.#isolation.program(jiti, path.resolve(jiti, '../..')));
-    return { node, runner, ...(loader && { loader }) };
   }
 }

@@ -5,6 +5,15 @@ import type { Signal, TerminalSize } from './running.ts';
 export const channelDescriptor = 3;
 
 /**
+ * Makes each write to the outputs of this process wait until the service reads it. So no output is lost at the end, and
+ * floods don't fill the memory.
+ */
+export function blockOutputs(): void {
+  for (const output of [process.stdout, process.stderr] as { _handle?: { setBlocking?(isBlocking: boolean): void } }[])
+    output._handle?.setBlocking?.(true);
+}
+
+/**
  * The file descriptors by which a terminal's process sends reports and output to the service. A separate file, so that
  * the process loads nothing else.
  */

@@ -7,13 +7,13 @@ import type { BrowserContext, BrowserType, Page } from '@playwright/test';
 import { sendRequestsThrough } from '../playwright/host-requests.ts';
 import { compiledCode } from './compiled-code.ts';
 import type { CodeReport, CodeTask } from './playwright-code.ts';
-import { channelDescriptor } from './child-messages.ts';
+import { blockOutputs, channelDescriptor } from './child-messages.ts';
 
 /**
  * The program of the process that runs a caller's Playwright code for `browsers.playwright.execute`, under the user of
  * its session. It ends when the code ends. The service kills it if the code takes too long.
  */
-for (const output of [process.stdout, process.stderr]) block(output);
+blockOutputs();
 const service = new Socket({ fd: channelDescriptor });
 service.on('error', () => {});
 service.once('close', () => process.exit(1));
@@ -65,9 +65,4 @@ function jsonOf(value: unknown): unknown {
 function described(error: unknown): CodeReport {
   if (!(error instanceof Error)) return { failure: { message: inspect(error), stack: '' } };
   return { failure: { message: error.message, stack: error.stack ?? '' } };
-}
-
-/** Makes each write wait until the service reads it, so that no output is lost at the end. */
-function block(output: NodeJS.WriteStream): void {
-  (output as { _handle?: { setBlocking?: (isBlocking: boolean) => void } })._handle?.setBlocking?.(true);
 }

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { OperationError } from '../../contract/errors.ts';
 import type { CodeResult, CodeRun } from '../../contract/playwright.ts';
-import { builtProgram, installedLoader } from '../chromium/built-program.ts';
+import { runnerPrograms, type RunnerPrograms } from '../chromium/built-program.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { HostChannel } from '../playwright/host-channel.ts';
 import type { InstalledPlaywright } from '../playwright/installed-playwright.ts';
@@ -23,7 +23,7 @@ const deepest = 1000;
 /** The limit of the JavaScript heap, in MiB. */
 const heapMiB = 512;
 
-type Programs = { node: string; runner: string; playwright: string; loader: string | undefined };
+type Programs = RunnerPrograms & { playwright: string };
 
 /** Runs callers' Playwright code in sessions. Each run has its own process, under the user of the session. */
 export class PlaywrightCode {
@@ -187,13 +187,8 @@ export class PlaywrightCode {
     }
     const { directory } = installed;
     const manifest = await this.#isolation.program(path.join(directory, 'package.json'), directory);
-    const jiti = installedLoader();
-    return {
-      node: await this.#isolation.program(process.execPath, process.execPath),
-      runner: await builtProgram(this.#isolation, 'processes/code-runner.js'),
-      playwright: path.dirname(manifest),
-      loader: jiti && (await this.#isolation.program(jiti, path.resolve(jiti, '../..'))),
-    };
+    const programs = await runnerPrograms(this.#isolation, 'processes/code-runner.js');
+    return { ...programs, playwright: path.dirname(manifest) };
   }
 }
 

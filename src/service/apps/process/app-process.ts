@@ -2,6 +2,7 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import type { Duplex, Readable } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { RunnerPrograms } from '../../chromium/built-program.ts';
 import { startChild } from '../../process/children/child.ts';
 import { descendantsOf, type Namespaces } from '../../process/children/namespaces.ts';
 import { killGroup } from '../../process/children/is-running.ts';
@@ -18,15 +19,12 @@ const longestReport = 8 * 1024 * 1024;
 const lingerMs = 2000;
 const drainMs = 5000;
 
-/** The paths of Node, of the built `runner.ts`, and of the loader for modules that Node can't load itself. */
-export type AppPrograms = { node: string; runner: string; loader?: string };
-
 export type AppProcessOptions = {
   task: RunnerTask;
   /** The application's directory. */
   directory: string;
   environment: Record<string, string | undefined>;
-  programs: AppPrograms;
+  programs: RunnerPrograms;
   /** The user of the process. Default: the service's own user. */
   user?: SystemUser | undefined;
   /** Makes the namespaces that it has to itself. `undefined` if there are none. */

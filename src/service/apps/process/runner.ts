@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { Socket } from 'node:net';
 import { createInterface } from 'node:readline';
 import { inspect } from 'node:util';
+import { blockOutputs, channelDescriptor } from '../../processes/child-messages.ts';
 import type { AppReport, RunnerTask } from './app-report.ts';
 import { loadApps } from './load-apps.ts';
 
@@ -10,12 +11,10 @@ import { loadApps } from './load-apps.ts';
  * The entry point of an application's processes. Runs the task that the service sends, reports the result, and ends.
  */
 
-/** The file descriptor by which the service sends the task and reads the report. */
-const reportDescriptor = 3;
 const longestMessage = 2000;
 
-for (const output of [process.stdout, process.stderr]) block(output);
-const service = new Socket({ fd: reportDescriptor });
+blockOutputs();
+const service = new Socket({ fd: channelDescriptor });
 service.on('error', () => {});
 const [line] = (await once(createInterface(service), 'line')) as [string];
 perform(JSON.parse(line) as RunnerTask).then(
@@ -54,11 +53,4 @@ async function install({ file, args }: { file: string; args: string[] }): Promis
 
 function described(error: unknown): string {
   return (error instanceof Error ? `${error.name}: ${error.message}` : inspect(error)).slice(0, longestMessage);
-}
-
-/**
- * Makes each write wait until the service reads it. So no output is lost at the end, and floods don't fill the memory.
- */
-function block(output: NodeJS.WriteStream): void {
-  (output as { _handle?: { setBlocking?: (isBlocking: boolean) => void } })._handle?.setBlocking?.(true);
 }
