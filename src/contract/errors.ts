@@ -78,6 +78,11 @@ export class OperationError extends Error {
   }
 }
 
+/** Creates the `unavailable` error of a service that ends. */
+export function shuttingDown(): OperationError {
+  return new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
+}
+
 /** Creates a `rate_limited` error. `count` resources exist now, and `most` are allowed. */
 export function limitReached(message: string, most: number, count: number): OperationError {
   return new OperationError('rate_limited', message, { limit: { most, left: Math.max(0, most - count) } });

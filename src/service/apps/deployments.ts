@@ -1,6 +1,6 @@
 import { mkdir, readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { invalidField, OperationError } from '../../contract/errors.ts';
+import { invalidField, OperationError, shuttingDown } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { removeTree } from '../process/trees/remove-tree.ts';
@@ -88,8 +88,7 @@ export class Deployments {
       const request = await unpack(directory);
       const entrypoint = path.posix.normalize(request.entrypoint);
       if (!(await this.#hasEntrypoint({ id, entrypoint }))) throw missingEntrypoint(request.entrypoint);
-      if (this.#isClosing)
-        throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
+      if (this.#isClosing) throw shuttingDown();
       const now = clock.now();
       const record = records.add({
         ...request,
@@ -139,8 +138,7 @@ export class Deployments {
   async close(): Promise<void> {
     this.#isClosing = true;
     const starts = [...this.#starts.values()];
-    for (const { controller } of starts)
-      controller.abort('the service is shutting down: repeat the request when it runs again');
+    for (const { controller } of starts) controller.abort(shuttingDown().message);
     await Promise.all(starts.map(({ done }) => done));
   }
 

@@ -1,4 +1,4 @@
-import { limitReached, OperationError } from '../../contract/errors.ts';
+import { limitReached, OperationError, shuttingDown } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { AppLauncher } from './app-launcher.ts';
@@ -165,10 +165,7 @@ export class Invocations {
 
   /** Ends all invocations and refuses new ones. */
   async close(): Promise<void> {
-    this.#refusal = new OperationError(
-      'unavailable',
-      'the service is shutting down: repeat the request when it runs again',
-    );
+    this.#refusal = shuttingDown();
     await this.#endAll([...this.#runs.keys()], 'the service has ended');
   }
 

@@ -3,7 +3,7 @@ import type { HttpBindings } from '@hono/node-server';
 import { RESPONSE_ALREADY_SENT } from '@hono/node-server/utils/response';
 import { Hono, type Context } from 'hono';
 import { z } from 'zod';
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, shuttingDown } from '../../contract/errors.ts';
 import {
   actsInSession,
   operationsOf,
@@ -186,7 +186,7 @@ export function createApp<T extends OperationTree>(options: AppOptions<T>): App 
 function serveTokens(
   app: App,
   requests: TokenRequests,
-  options: AppOptions<OperationTree> & { hangUps: HangUps; addresses: Addresses; waitingBytes: WaitingBytes },
+  options: RunOptions & Pick<AppOptions<OperationTree>, 'contract' | 'handlers' | 'called'>,
 ): void {
   app.use(`${browserPath}/*`, async (context, next) => {
     const { url } = context.req;
@@ -228,28 +228,21 @@ function tell(called: AppOptions<OperationTree>['called'], operation: string, co
   });
 }
 
+type RunOptions = Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward' | 'auditor' | 'log'> & {
+  hangUps: HangUps;
+  addresses: Addresses;
+  waitingBytes: WaitingBytes;
+  /** Whether a span lasts as long as the request. */
+  isTraced?: boolean;
+};
+
 async function run(
   context: AppContext,
   operation: Operation,
   handler: Handler<Operation>,
-  {
-    callers,
-    bodyLimit,
-    forward,
-    auditor,
-    log,
-    hangUps,
-    addresses,
-    waitingBytes,
-    isTraced = false,
-  }: Pick<AppOptions<OperationTree>, 'callers' | 'bodyLimit' | 'forward' | 'auditor' | 'log'> & {
-    hangUps: HangUps;
-    addresses: Addresses;
-    waitingBytes: WaitingBytes;
-    /** Whether a span lasts as long as the request. */
-    isTraced?: boolean;
-  },
+  options: RunOptions,
 ): Promise<Response> {
+  const { callers, bodyLimit, forward, auditor, log, hangUps, addresses, waitingBytes, isTraced = false } = options;
   const { incoming, outgoing } = context.env;
   const session = context.get('session')?.();
   const params = { ...context.req.param(), ...(session && { id: session.id }) };
@@ -334,8 +327,7 @@ function requestOf(context: AppContext): FailedRequest {
 
 async function registerUser(context: AppContext, addUser: (pid: number) => boolean): Promise<Response> {
   const { pid } = await readJson(context.env.incoming, z.strictObject({ pid: z.int().positive() }));
-  if (!addUser(pid))
-    throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
+  if (!addUser(pid)) throw shuttingDown();
   return new Response(null, { status: 204 });
 }
 

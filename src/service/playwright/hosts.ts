@@ -1,6 +1,6 @@
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
-import { OperationError } from '../../contract/errors.ts';
+import { shuttingDown } from '../../contract/errors.ts';
 import type { Isolation } from '../chromium/isolation.ts';
 import { playwrightDirectory, type Environment } from '../chromium/playwright-builds.ts';
 import type { Clock } from '../process/clock.ts';
@@ -50,7 +50,7 @@ class SessionHost {
  */
 type PublishOptions = { cdpUrl: string; lease: Lease } & ClientOptions;
 /** The address for one client of Playwright's protocol. Call `leave` when the client is gone. */
-type Published = { endpoint: string; leave: () => void };
+export type Published = { endpoint: string; leave: () => void };
 
 /**
  * Starts and ends the Playwright hosts of a service, which translate Playwright's protocol into CDP. Each session has its
@@ -165,7 +165,7 @@ export class PlaywrightHosts {
     const namespaces = await this.#isolation.openNamespaces();
     if (this.#isClosed) {
       namespaces?.close();
-      throw new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again');
+      throw shuttingDown();
     }
     const host = new HostProcess(
       { host: builtFile('playwright/host.js'), command: readable },

@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, shuttingDown } from '../../contract/errors.ts';
 import type { Engine } from '../../contract/values.ts';
 import type { Clock } from '../process/clock.ts';
 import type { LeaseEnd, ServiceEvents } from '../process/service-events.ts';
@@ -253,9 +253,7 @@ export class Pool {
   }
 
   close(): Promise<void> {
-    return this.#shut(
-      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
-    );
+    return this.#shut(shuttingDown());
   }
 
   /** Takes over a browser that an earlier service process started for this pool. */

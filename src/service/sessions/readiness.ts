@@ -1,4 +1,4 @@
-import { OperationError } from '../../contract/errors.ts';
+import { OperationError, shuttingDown } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Sessions } from './sessions.ts';
 
@@ -45,9 +45,7 @@ export class Readiness {
 
   /** Cancels a running check. */
   async close(): Promise<void> {
-    this.#closing.abort(
-      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
-    );
+    this.#closing.abort(shuttingDown());
     await this.#running;
   }
 
