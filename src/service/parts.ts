@@ -140,7 +140,7 @@ export async function openParts(options: PartOptions) {
   const proxies = new ProxyStore(database, clock, secrets);
   const surroundingsOf = (projectId: string): Surroundings => ({
     projectId,
-    hasDisplay: sessions.hasDisplay,
+    hasDisplay: launcher.hasDisplay,
     ...(machines && { noDisplay: machines.noDisplay }),
     resolveProfile: (selector) => profiles.resolve(projectId, selector),
     resolveProxy: (id) => proxies.access(projectId, id),

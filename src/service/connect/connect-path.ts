@@ -22,6 +22,7 @@ import type { ServiceEvents } from '../process/service-events.ts';
 import type { ProfileStore } from '../profiles/profiles.ts';
 import type { Replays } from '../replays/replays.ts';
 import { withoutCdp } from '../sessions/in-session.ts';
+import { requestedLaunch } from '../sessions/launch.ts';
 import type { Surroundings } from '../sessions/session-settings.ts';
 import type { Session } from '../sessions/session.ts';
 import type { Sessions } from '../sessions/sessions.ts';
@@ -116,14 +117,14 @@ export class ConnectPath implements SocketPath {
 
   async #serve(asked: SocketRequest, exchange: Exchange): Promise<void> {
     const { request, socket, search } = asked;
-    const { callers, clock, log } = this.#options;
+    const { callers, clock, log, sessions } = this.#options;
     const caller = exchange.identify(callers, asked);
     const query = readConnectQuery(search);
     const engine = askedEngine(query, request);
     if (engine !== 'chromium' && this.#path !== '/playwright') throw withoutCdp(engine, this.#path);
     const userAgent = request.headers['user-agent'];
     const client = { engine, playwright: versionOf(userAgent) };
-    const launch = await this.#options.sessions.requestedLaunch(readLaunchOptions(request), client);
+    const launch = await requestedLaunch(readLaunchOptions(request), sessions.launcher, client);
     const problem = this.#versionProblem(userAgent);
     if (problem !== undefined) return exchange.refuse(428, 'playwright_version', problem);
 

@@ -65,7 +65,7 @@ export class Fill {
 
   /** Starts as many missing browsers as may start now. Call after a pool or a limit changed. */
   next(): void {
-    while (this.#launches.size < this.#sessions.launchesAtOnce) {
+    while (this.#launches.size < this.#sessions.launcher.launchesAtOnce) {
       const lacking = [...this.#pools].filter(({ lacksBrowser }) => lacksBrowser).toSorted(byNeed);
       const pool = lacking.find((other) => this.#mayLaunch(other));
       if (!pool) return;

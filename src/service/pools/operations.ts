@@ -7,22 +7,14 @@ import type { Clock } from '../process/clock.ts';
 import type { Log } from '../process/log.ts';
 import type { ServiceEvents } from '../process/service-events.ts';
 import { type HandlerTree, pageOf } from '../http/handler.ts';
+import { requestedLaunch } from '../sessions/launch.ts';
 import { browserAnswer, handOver } from '../sessions/browser-answer.ts';
 
+type Dependencies = { pools: Pools; sessions: Sessions; clock: Clock; log: Log; events: ServiceEvents };
+
 /** The handlers of the pool operations: create and change pools, acquire and release their browsers. */
-export function browserPoolHandlers({
-  pools,
-  sessions,
-  clock,
-  log,
-  events,
-}: {
-  pools: Pools;
-  sessions: Sessions;
-  clock: Clock;
-  log: Log;
-  events: ServiceEvents;
-}): HandlerTree<typeof browserPools> {
+export function browserPoolHandlers(dependencies: Dependencies): HandlerTree<typeof browserPools> {
+  const { pools, sessions, clock, log, events } = dependencies;
   return {
     create({ body, caller }) {
       const pool = pools.create(caller.projectId, body);
@@ -55,7 +47,7 @@ export function browserPoolHandlers({
       const pool = pools.find(caller.projectId, params.id_or_name);
       const askedAt = clock.now();
       const client = { engine: engineOf(pool), playwright: body.playwright_version };
-      const launch = await sessions.requestedLaunch(body.launch_options, client);
+      const launch = await requestedLaunch(body.launch_options, sessions.launcher, client);
       const terms = {
         ...(body.name && { name: body.name }),
         ...(body.tags && { tags: body.tags }),

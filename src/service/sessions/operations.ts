@@ -1,7 +1,7 @@
 import type { browsers, BrowserUpdate } from '../../contract/browsers.ts';
 import { invalidField, OperationError } from '../../contract/errors.ts';
 import { requestedCategories } from '../../contract/telemetry.ts';
-import { launchedWith } from './launch.ts';
+import { launchedWith, requestedLaunch } from './launch.ts';
 import type { Session } from './session.ts';
 import {
   requestedProfile,
@@ -32,10 +32,8 @@ export function browserHandlers(
   return {
     async create({ body, signal, origin, caller }) {
       if (body.invocation_id) refuseEnded(body.invocation_id, caller.projectId);
-      const launch = await sessions.requestedLaunch(body.launch_options, {
-        engine: body.engine,
-        playwright: body.playwright_version,
-      });
+      const client = { engine: body.engine, playwright: body.playwright_version };
+      const launch = await requestedLaunch(body.launch_options, sessions.launcher, client);
       const settings = launchedWith(sessionSettings(body, surroundingsOf(caller.projectId)), launch);
       const session = await sessions.createSingle(settings, body.name, signal);
       session.lease.tags = body.tags;
@@ -117,7 +115,7 @@ export function browserHandlers(
     const { name, tags, profile, viewport, telemetry, proxy_id } = body;
     const { engine } = session.settings;
     const client = { engine, playwright: body.playwright_version };
-    const launch = await sessions.requestedLaunch(body.launch_options, client);
+    const launch = await requestedLaunch(body.launch_options, sessions.launcher, client);
     const { projectId, proxy: proxyBefore } = session.settings;
     const isOtherProxy = proxy_id !== undefined && (proxy_id || undefined) !== proxyBefore?.id;
     const proxy = isOtherProxy ? requestedProxy(proxy_id, surroundingsOf(projectId).resolveProxy) : undefined;

@@ -1,10 +1,9 @@
-import { limitReached, OperationError } from '../../contract/errors.ts';
+import { limitReached, OperationError, shuttingDown } from '../../contract/errors.ts';
 import type { Profile } from '../../contract/profiles.ts';
-import type { Engine, LaunchOptions } from '../../contract/values.ts';
+import type { Engine } from '../../contract/values.ts';
 import { sameToken } from '../process/id.ts';
 import { isSigned } from '../process/links.ts';
 import { noLog, type Log } from '../process/log.ts';
-import { requestedLaunch, type Launch, type LaunchedFor } from './launch.ts';
 import { placeNeeds, type Launcher, type Offered, type PlaceNeeds } from './launcher.ts';
 import type { Session, SessionSettings } from './session.ts';
 
@@ -33,7 +32,7 @@ const unlimited: SessionLimits = {
 /** Starts, finds and ends the browser sessions of a service, within the limits. */
 export class Sessions<S extends Session = Session> {
   readonly limits: SessionLimits;
-  readonly #launcher: Launcher<S>;
+  readonly launcher: Launcher<S>;
   readonly #log: Log;
   /** Live sessions and the last ended ones, in the order of their creation. */
   readonly #sessions = new Map<string, S>();
@@ -53,37 +52,23 @@ export class Sessions<S extends Session = Session> {
   constructor(launcher: Launcher<S>, limits: SessionLimits = unlimited, log: Log = noLog) {
     this.#log = log;
     this.limits = limits;
-    this.#launcher = launcher;
+    this.launcher = launcher;
     launcher.onRoom?.(() => this.#tellOfRoom());
   }
 
   /** How many browsers of an engine, or of all, may run at once. */
   capacityFor(engine?: Engine): number {
-    return Math.min(this.limits.maxConcurrentSessions, this.#launcher.capacityFor?.(engine) ?? Infinity);
+    return Math.min(this.limits.maxConcurrentSessions, this.launcher.capacityFor?.(engine) ?? Infinity);
   }
 
   /** The browsers of the launcher's machines. `undefined` if it doesn't know them. */
   get offered(): Offered | undefined {
-    return this.#launcher.offered;
+    return this.launcher.offered;
   }
 
   /** Whether a browser of the engine can run in the place of a session. `undefined`: one that still starts; any engine. */
   canReplace(session: S | undefined, engine: Engine | undefined): boolean {
-    return engine === undefined || (this.#launcher.canReplace?.(session, engine) ?? true);
-  }
-
-  get launchesAtOnce(): number {
-    return this.#launcher.launchesAtOnce;
-  }
-
-  /** Whether headful browsers can be started. */
-  get hasDisplay(): boolean {
-    return this.#launcher.hasDisplay;
-  }
-
-  /** See `requestedLaunch`. */
-  async requestedLaunch(options: LaunchOptions | undefined, by?: LaunchedFor): Promise<Launch | undefined> {
-    return await requestedLaunch(options, this.#launcher, by);
+    return engine === undefined || (this.launcher.canReplace?.(session, engine) ?? true);
   }
 
   /** The error for new sessions once `drain` was called. */
@@ -135,7 +120,7 @@ export class Sessions<S extends Session = Session> {
     const { limits } = this;
     if (this.countIn(projectId) >= limits.capsOf(projectId).sessions) return 'project';
     if (this.countIn() >= limits.maxConcurrentSessions) return 'organization';
-    return (this.#launcher.freeSlots?.(needs) ?? Infinity) <= reserved ? 'machines' : undefined;
+    return (this.launcher.freeSlots?.(needs) ?? Infinity) <= reserved ? 'machines' : undefined;
   }
 
   /** Returns the error if a live session of the project, other than `own`, has the name. */
@@ -283,9 +268,7 @@ export class Sessions<S extends Session = Session> {
 
   /** Ends all sessions and refuses new ones. */
   async close(): Promise<void> {
-    this.#closing.abort(
-      new OperationError('unavailable', 'the service is shutting down: repeat the request when it runs again'),
-    );
+    this.#closing.abort(shuttingDown());
     await Promise.allSettled(this.#starting);
     await Promise.all(Array.from(this.#sessions.values(), (session) => session.end()));
   }
@@ -309,7 +292,7 @@ export class Sessions<S extends Session = Session> {
     signal.addEventListener('abort', leave);
     try {
       const startedAt = performance.now();
-      const session = await this.#launcher.start(settings, signal);
+      const session = await this.launcher.start(settings, signal);
       const ms = Math.round(performance.now() - startedAt);
       this.#log('session_started', { session: session.id, project: settings.projectId, ms });
       this.adopt(session);
@@ -350,7 +333,7 @@ export class Sessions<S extends Session = Session> {
       const message = `the project has reached its limit, ${cap} browsers ${advice}`;
       return limitReached(message, cap, this.countIn(projectId));
     }
-    const refusal = shortage === 'machines' && this.#launcher.refusal?.(engine);
+    const refusal = shortage === 'machines' && this.launcher.refusal?.(engine);
     if (refusal) return refusal;
     const { maxConcurrentSessions } = this.limits;
     const message = `the organization has reached its limit, ${maxConcurrentSessions} browsers ${advice}`;

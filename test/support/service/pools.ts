@@ -43,7 +43,7 @@ export const test = base.extend<{ chromiumExecutable: string | undefined; testPo
     const profiles = await noProfiles(testInfo);
     const sessions = new Sessions(new LocalLauncher({ clock, directory, profiles, chromium }));
     const found = { resolveProfile: nothing, resolveProxy: nothing, resolveExtension: nothing };
-    const surroundingsOf = () => ({ projectId, hasDisplay: sessions.hasDisplay, ...found });
+    const surroundingsOf = () => ({ projectId, hasDisplay: sessions.launcher.hasDisplay, ...found });
     const start = () => {
       const started = new Pools({ clock, sessions, records: new Table(database, poolsTable), surroundingsOf });
       started.open();
