@@ -51,6 +51,13 @@ export function refuse(
   socket.end(`${lines.join('\r\n')}\r\n\r\n${body}`);
 }
 
+/** Closes the connection to a client. The first reason counts. */
+export function close(client: WebSocket, code: number, reason: string): void {
+  // A paused socket would not read the client's close frame.
+  if (client.isPaused) client.resume();
+  client.close(code, reason);
+}
+
 /**
  * Counts the bytes of messages that arrive from a client. The returned function gives the number of counted bytes since
  * its last call: release them when the message has left. If a budget is used up, the client is disconnected.

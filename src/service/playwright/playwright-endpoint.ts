@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import type { Duplex } from 'node:stream';
 import { SocketRoute, type Upgrade } from '../http/socket-route.ts';
-import { countArriving, refuse, refuseToken, type WebSocket } from '../http/websockets.ts';
+import { close, countArriving, refuse, refuseToken, type WebSocket } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import type { SocketBytes } from '../process/network/socket-bytes.ts';
@@ -16,9 +16,9 @@ import { SocksTunnel } from '../tunnel/socks-tunnel.ts';
 import type { ClientOptions } from './driver.ts';
 import { EngineSession } from './engine-session.ts';
 import { HostChannel } from './host-channel.ts';
-import type { PlaywrightHosts } from './hosts.ts';
+import type { PlaywrightHosts, Published } from './hosts.ts';
 import { minorOf, type InstalledPlaywright } from './installed-playwright.ts';
-import { close, openHost, relay, type ExposedNetwork } from './relay.ts';
+import { openHost, relay, type ExposedNetwork } from './relay.ts';
 
 const socketOptions = {
   maxPayload: 256 * 1024 * 1024,
@@ -34,9 +34,6 @@ type Artifacts = ClientOptions & { marksDownloads: boolean };
 
 /** A session of this machine. */
 type Served = LocalSession | EngineSession;
-
-/** The host's address for one client. Call `leave` when the client is gone. */
-type Published = { endpoint: string; leave: () => void };
 
 /** Accepts the WebSockets of `playwright_ws_url`, whose clients speak Playwright's protocol, and connects them to hosts. */
 export class PlaywrightEndpoint {

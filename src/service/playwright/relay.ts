@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { WebSocket } from '../http/websockets.ts';
+import { close, WebSocket } from '../http/websockets.ts';
 import type { Clock } from '../process/clock.ts';
 import type { Claim, OverBudget } from '../process/waiting-bytes.ts';
 import type { SocksTunnel } from '../tunnel/socks-tunnel.ts';
@@ -31,13 +31,23 @@ export async function openHost(endpoint: string): Promise<WebSocket> {
 /** The network of a client that exposes hosts to its pages: the carrier, and the proxy that leads there. */
 export type ExposedNetwork = { tunnel: SocksTunnel; proxyUrl: string };
 
+type RelayOptions = {
+  clock: Clock;
+  /** Counts the bytes that wait for the client and its host. */
+  waiting: Claim;
+  /** Returns the number of the client's bytes that have arrived since its last call. */
+  arrived: () => number;
+  /** Messages of its tunnel don't go to the host. */
+  network?: ExposedNetwork | undefined;
+  /** Follows the client's pages. */
+  pages?: ClientConnection | undefined;
+};
+
 /** `counted`: its bytes among those that wait. */
 type ClientMessage = { data: Buffer; isBinary: boolean; counted: number };
 
 /**
- * Passes messages between a client and its host. When one of them closes, closes the other one. `waiting` counts the bytes
- * that wait for them. `arrived` gives the number of those that have arrived since its last call. Messages of a tunnel, if the
- * client has one, don't go to the host. `pages` follows the client's pages.
+ * Passes messages between a client and its host. When one of them closes, closes the other one.
  *
  * After the start of a trace, further messages of the client wait for the host's answer: fixtures don't wait for it, and the
  * host would carry out the next action without recording it.
@@ -45,19 +55,7 @@ type ClientMessage = { data: Buffer; isBinary: boolean; counted: number };
 export function relay(
   client: WebSocket,
   host: WebSocket,
-  {
-    clock,
-    waiting,
-    arrived,
-    network,
-    pages,
-  }: {
-    clock: Clock;
-    waiting: Claim;
-    arrived: () => number;
-    network?: ExposedNetwork | undefined;
-    pages?: ClientConnection | undefined;
-  },
+  { clock, waiting, arrived, network, pages }: RelayOptions,
 ): void {
   const tunnel = network?.tunnel;
   /** The id of a trace's start without an answer, and the messages that wait for it. */
@@ -138,11 +136,4 @@ export function relay(
     else close(client, 1001, 'the browser has closed: if the session goes on, connect again');
   });
   host.resume();
-}
-
-/** Closes the connection to a client. The first reason counts. */
-export function close(client: WebSocket, code: number, reason: string): void {
-  // A paused socket would not read the client's close frame.
-  if (client.isPaused) client.resume();
-  client.close(code, reason);
 }

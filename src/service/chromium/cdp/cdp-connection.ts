@@ -46,7 +46,6 @@ export class CdpConnection {
   readonly #held: Buffer[] = [];
   #lastId = firstId;
   #closed = false;
-  #isGathering = false;
   #hasMore = false;
 
   constructor(input: Readable, output: Writable) {
@@ -155,13 +154,9 @@ export class CdpConnection {
    */
   write(command: ClientCommand): void {
     this.#output.write(writeCommand(command));
-    if (this.#isGathering) return;
-    this.#isGathering = true;
+    if (this.#output.writableCorked > 0) return;
     this.#output.cork();
-    process.nextTick(() => {
-      this.#isGathering = false;
-      this.#output.uncork();
-    });
+    process.nextTick(() => this.#output.uncork());
   }
 
   #receive(chunk: Buffer): void {

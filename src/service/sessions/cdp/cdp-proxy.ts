@@ -4,7 +4,7 @@ import type { Claim, OverBudget } from '../../process/waiting-bytes.ts';
 import type { ServiceEvents } from '../../process/service-events.ts';
 import type { ClientSocket } from './cdp-client.ts';
 import { SocketRoute } from '../../http/socket-route.ts';
-import { countArriving, refuseToken, WebSocket } from '../../http/websockets.ts';
+import { close, countArriving, refuseToken, WebSocket } from '../../http/websockets.ts';
 
 /** The parts of a session that its CDP clients need. */
 export type ProxiedSession = {
@@ -83,7 +83,6 @@ class ClientSide {
   readonly #waiting: (Buffer | string)[] = [];
   #next = 0;
   #waitingBytes = 0;
-  #isGathering = false;
   #isBrowserBusy = false;
 
   constructor(socket: Duplex, claim: Claim | undefined) {
@@ -134,9 +133,7 @@ class ClientSide {
 
   #end(client: WebSocket, code: number, reason: string): void {
     this.#connected?.leave();
-    // A paused socket would not read the client's close frame.
-    if (client.isPaused) client.resume();
-    client.close(code, reason);
+    close(client, code, reason);
     this.#claim?.release(this.#waitingBytes);
     this.#waitingBytes = 0;
     this.#waiting.length = 0;
@@ -173,12 +170,8 @@ class ClientSide {
 
   /** Writes frames that arrive together in one system call, which costs more than all other work on a frame. */
   #gather(): void {
-    if (this.#isGathering) return;
-    this.#isGathering = true;
+    if (this.#socket.writableCorked > 0) return;
     this.#socket.cork();
-    process.nextTick(() => {
-      this.#isGathering = false;
-      this.#socket.uncork();
-    });
+    process.nextTick(() => this.#socket.uncork());
   }
 }
