@@ -44,7 +44,12 @@ export type LocalProxyOptions = {
 type Connection = { stream: Duplex; opened: Promise<void>; proxy?: ProxyAccess };
 /** The connection for the requests of a client to a host with its port. */
 type Way = Connection & { host: string };
-type ByProxy = (proxy: ProxyAccess, through: (() => Duplex) | undefined) => Promise<Connection>;
+type Target = { hostname: string; port: number };
+/** `byProxy` connects through an HTTP proxy. */
+type ConnectOptions = {
+  signal: AbortSignal;
+  byProxy: (proxy: ProxyAccess, through: (() => Duplex) | undefined) => Promise<Duplex>;
+};
 
 const badRequest = 'HTTP/1.1 400 Bad Request\r\nconnection: close\r\ncontent-length: 0\r\n\r\n';
 
@@ -169,11 +174,7 @@ export class LocalProxy {
     const { host, hostname, port } = new URL(url);
     const way = await this.#connect({ hostname, port: Number(port || 80) }, socket, {
       signal,
-      byProxy: async (proxy, through) => ({
-        stream: await connectedToProxy(proxy, signal, through),
-        opened: Promise.resolve(),
-        proxy,
-      }),
+      byProxy: (proxy, through) => connectedToProxy(proxy, signal, through),
     });
     return { ...way, host };
   }
@@ -184,10 +185,7 @@ export class LocalProxy {
       const own = this.#options.isOfClient ? headerOf(request, 'proxy-authorization') : undefined;
       const { stream, opened } = await this.#connect({ hostname, port: Number(port || 80) }, socket, {
         signal,
-        byProxy: async (proxy, through) => ({
-          stream: await openTunnel(proxy, authority, signal, { authorization: own, through }),
-          opened: Promise.resolve(),
-        }),
+        byProxy: (proxy, through) => openTunnel(proxy, authority, signal, { authorization: own, through }),
       });
       socket.once('close', () => stream.destroy());
       await opened;
@@ -205,42 +203,34 @@ export class LocalProxy {
     }
   }
 
-  /** Connects to a host that a client named. `byProxy` connects through an HTTP proxy. */
-  async #connect(
-    { hostname, port }: { hostname: string; port: number },
-    socket: Socket,
-    { signal, byProxy }: { signal: AbortSignal; byProxy: ByProxy },
-  ): Promise<Connection> {
+  /** Connects to a host that a client named. */
+  async #connect(target: Target, socket: Socket, options: ConnectOptions): Promise<Connection> {
     // A request goes out together with the opening of its stream, so that it costs one round trip.
-    const exposed = this.#exposedTarget(socket, hostname, port);
-    const connection = exposed ?? (await this.#connectOutside({ hostname, port }, socket, { signal, byProxy }));
+    const exposed = this.#options.proxiesExposed ? undefined : this.#exposed(socket, target);
+    const connection = exposed ?? (await this.#connectOutside(target, socket, options));
     this.#track(connection.stream);
-    if (signal.aborted) connection.stream.destroy();
+    if (options.signal.aborted) connection.stream.destroy();
     return connection;
   }
 
   async #connectOutside(
-    { hostname, port }: { hostname: string; port: number },
+    { hostname, port }: Target,
     socket: Socket,
-    { signal, byProxy }: { signal: AbortSignal; byProxy: ByProxy },
+    { signal, byProxy }: ConnectOptions,
   ): Promise<Connection> {
     const opened = Promise.resolve();
     const proxy = await this.#proxyTo(hostname);
     if (!proxy) return { stream: await connected(await this.#addressOf(hostname), port, signal), opened };
     const through = this.#wayTo(proxy, socket);
-    if (proxy.protocol !== 'socks5') return await byProxy(proxy, through);
+    if (proxy.protocol !== 'socks5') return { stream: await byProxy(proxy, through), opened, proxy };
     return { stream: await openSocks(proxy, { hostname, port }, signal, through), opened };
-  }
-
-  #exposedTarget(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
-    return this.#options.proxiesExposed ? undefined : this.#exposed(socket, hostname, port);
   }
 
   /**
    * Connects through the session's tunnel, if the host is exposed. Throws `UnreachableError` while the tunnel is
    * broken.
    */
-  #exposed(socket: Socket, hostname: string, port: number): ReturnType<typeof openExposed> | undefined {
+  #exposed(socket: Socket, { hostname, port }: Target): ReturnType<typeof openExposed> | undefined {
     const exposure = this.#options.exposure?.();
     if (!exposure?.matches(hostname, port)) return undefined;
     if (!this.#isOfBrowser(socket)) throw new UnreachableError('only the browser of the session may use the tunnel');
@@ -261,7 +251,7 @@ export class LocalProxy {
 
   /** Opens connections to a client's proxy through the tunnel, if the proxy is an exposed host. */
   #wayTo({ host, port }: Pick<ProxyAccess, 'host' | 'port'>, socket: Socket): (() => Duplex) | undefined {
-    const exposed = this.#options.isOfClient ? this.#exposed(socket, host, port) : undefined;
+    const exposed = this.#options.isOfClient ? this.#exposed(socket, { hostname: host, port }) : undefined;
     return exposed && (() => exposed.stream);
   }
 

@@ -115,10 +115,12 @@ async function pass(length: number, from: Duplex, to: Duplex): Promise<void> {
   }
 }
 
-async function anyOf(stream: Duplex, events: string[]): Promise<void> {
+/** Waits for the first of the events. Rejects when the signal aborts. */
+export async function anyOf(stream: Duplex, events: string[], signal?: AbortSignal): Promise<void> {
   const end = new AbortController();
+  const options = { signal: AbortSignal.any([end.signal, ...(signal ? [signal] : [])]) };
   try {
-    await Promise.race(events.map((event) => once(stream, event, { signal: end.signal })));
+    await Promise.race(events.map((event) => once(stream, event, options)));
   } finally {
     end.abort();
   }

@@ -1,7 +1,7 @@
-import { once } from 'node:events';
 import { connect } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { ProxyAccess } from './proxy-connection.ts';
+import { anyOf } from './proxy-requests.ts';
 
 /** A SOCKS5 proxy. */
 export type SocksAccess = Omit<ProxyAccess, 'protocol'> & { protocol: 'socks5' };
@@ -63,12 +63,6 @@ async function read(stream: Duplex, length: number, signal: AbortSignal): Promis
     if (bytes?.length === length) return bytes;
     if (bytes || stream.readableEnded || stream.destroyed)
       throw stream.errored ?? new Error('the SOCKS proxy closed the connection');
-    const end = new AbortController();
-    const options = { signal: AbortSignal.any([signal, end.signal]) };
-    try {
-      await Promise.race(['readable', 'close'].map((event) => once(stream, event, options)));
-    } finally {
-      end.abort();
-    }
+    await anyOf(stream, ['readable', 'close'], signal);
   }
 }
