@@ -24,20 +24,12 @@ export async function answerDocument(
   });
 }
 
-/** A document in the service's style. `body` is HTML, `style` names the view's own CSS file, `script` is a text. */
-export function ownDocument({
-  title,
-  body,
-  style,
-  script,
-  nonce,
-}: {
-  title: string;
-  body: Text;
-  style?: string;
-  script?: string;
-  nonce: string;
-}): Text {
+/** `script` is a text. The document's script and style carry the nonce. */
+type DocumentParts = { title: string; script?: string; nonce: string };
+
+/** A document in the service's style. `body` is HTML, and `style` names the view's own CSS file. */
+export function ownDocument(parts: DocumentParts & { body: Text; style?: string }): Text {
+  const { title, body, style, script, nonce } = parts;
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -62,20 +54,10 @@ export function ownDocument({
 }
 
 /** An HTML document that only shows a message, such as the one for an expired link. */
-export function notice({
-  title,
-  text,
-  script,
-  nonce,
-}: {
-  title: string;
-  text: string;
-  script?: string;
-  nonce: string;
-}): Text {
+export function notice({ text, ...parts }: DocumentParts & { text: string }): Text {
   const body = html`<main class="sheet">
-    <h1>${title}</h1>
+    <h1>${parts.title}</h1>
     <p role="status">${text}</p>
   </main>`;
-  return ownDocument({ title, body, nonce, ...(script !== undefined && { script }) });
+  return ownDocument({ ...parts, body });
 }

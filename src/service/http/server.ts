@@ -10,7 +10,7 @@ import type { Hono } from 'hono';
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { Addresses, bracketed } from './addresses.ts';
 import { errorBody } from './answers/error-answer.ts';
-import { followTls, readTls, type TlsFiles } from './tls.ts';
+import { followTls, readTls, type TlsPair } from './tls.ts';
 import { refuse } from './websockets.ts';
 
 /**
@@ -49,7 +49,7 @@ export async function listen(options: {
   /** The addresses by which callers reach the service. Default: those of `host`. */
   addresses?: Addresses;
   /** The files of a certificate, for https and wss. Default: http and ws. */
-  tls?: TlsFiles | undefined;
+  tls?: TlsPair | undefined;
   /** Default: 60 s. */
   patienceMs?: number;
   /** Default: 1024 bytes per second. */

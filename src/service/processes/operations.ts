@@ -8,16 +8,11 @@ import type { PlaywrightCode } from './playwright-code.ts';
 import type { Processes } from './processes.ts';
 import type { SessionProcess } from './session-process.ts';
 
+type Dependencies = { sessions: Sessions; processes: Processes; playwrightCode: PlaywrightCode };
 type ProcessRequest = SessionRequest & { params: { process_id: string } };
 
 /** The handlers of the operations that run programs in a session. */
-export function processHandlers({
-  sessions,
-  processes,
-}: {
-  sessions: Sessions;
-  processes: Processes;
-}): HandlerTree<typeof operations> {
+export function processHandlers({ sessions, processes }: Dependencies): HandlerTree<typeof operations> {
   const inProcess = <T>(request: ProcessRequest, act: (process: SessionProcess) => T) =>
     inSession(sessions, request, (session) => act(processes.get(session, request.params.process_id)));
 
@@ -51,13 +46,7 @@ export function processHandlers({
 }
 
 /** The handler of the operation that runs Playwright code in a session. */
-export function codeHandlers({
-  sessions,
-  playwrightCode,
-}: {
-  sessions: Sessions;
-  playwrightCode: PlaywrightCode;
-}): HandlerTree<typeof playwright> {
+export function codeHandlers({ sessions, playwrightCode }: Dependencies): HandlerTree<typeof playwright> {
   return {
     execute: ({ body, signal, waiting, ...request }) =>
       inSession(sessions, request, (session) => playwrightCode.execute(session, body, { signal, waiting: waiting() })),

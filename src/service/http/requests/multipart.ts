@@ -39,13 +39,18 @@ export function multipartBody(
   return { receive: (store) => new Reception({ body, isOpen, waiting, contentType, store }).receive(bytes) as never };
 }
 
+type ReceptionOptions = {
+  body: Multipart;
+  isOpen: boolean;
+  waiting: (() => Claim) | undefined;
+  contentType: string;
+  store: (file: Readable) => Promise<unknown>;
+};
+
 /** A multipart body that is being received. */
 class Reception {
-  readonly #body: Multipart;
-  readonly #isOpen: boolean;
-  readonly #waiting: (() => Claim) | undefined;
+  readonly #options: ReceptionOptions;
   readonly #parser: BusboyInstance;
-  readonly #store: (file: Readable) => Promise<unknown>;
   readonly #fields = new Map<string, [FieldPath, unknown]>();
   /** The number of parts by their names. */
   readonly #received = new Map<string, number>();
@@ -58,24 +63,9 @@ class Reception {
   #lastStore: Promise<void> = Promise.resolve();
   #textSize = 0;
 
-  constructor({
-    body,
-    isOpen,
-    waiting,
-    contentType,
-    store,
-  }: {
-    body: Multipart;
-    isOpen: boolean;
-    waiting: (() => Claim) | undefined;
-    contentType: string;
-    store: (file: Readable) => Promise<unknown>;
-  }) {
-    this.#body = body;
-    this.#isOpen = isOpen;
-    this.#waiting = waiting;
-    this.#store = store;
-    this.#parser = this.#createParser(contentType);
+  constructor(options: ReceptionOptions) {
+    this.#options = options;
+    this.#parser = this.#createParser(options.contentType);
   }
 
   async receive(bytes: Readable): Promise<unknown> {
@@ -152,22 +142,22 @@ class Reception {
     const nth = this.#received.get(name) ?? 0;
     if (nth === 0) this.#count(name);
     this.#received.set(name, nth + 1);
-    return fieldPath(name, this.#body, nth);
+    return fieldPath(name, this.#options.body, nth);
   }
 
   /** Runs before a part is read, so that an unwanted file isn't awaited. */
   #kindOf(name: string | undefined): 'file' | 'text' {
-    const path = fieldPath(name ?? '', this.#body);
-    const kind = fieldKind(path, this.#body);
-    if (kind === undefined && !this.#isOpen) this.#fail(invalidField(path, 'unknown field'));
+    const path = fieldPath(name ?? '', this.#options.body);
+    const kind = fieldKind(path, this.#options.body);
+    if (kind === undefined && !this.#options.isOpen) this.#fail(invalidField(path, 'unknown field'));
     // Unknown parts that are ignored count as files, because a file can be dropped while it arrives.
-    return kind ?? (this.#isOpen ? 'file' : 'text');
+    return kind ?? (this.#options.isOpen ? 'file' : 'text');
   }
 
   #receiveFile(path: FieldPath, file: Readable): void {
     // The parser reports it too.
     file.on('error', () => {});
-    if (this.#isOpen && fieldKind(path, this.#body) === undefined) return void file.resume();
+    if (this.#options.isOpen && fieldKind(path, this.#options.body) === undefined) return void file.resume();
     this.#open.add(file);
     const stored: Promise<void> = this.#storeAfter(this.#lastStore, path, file).finally(() => {
       this.#stores.delete(stored);
@@ -182,7 +172,7 @@ class Reception {
   async #storeAfter(before: Promise<void>, path: FieldPath, file: Readable): Promise<void> {
     await before;
     try {
-      if (!this.#failure.signal.aborted) this.#keep(path, await this.#store(file));
+      if (!this.#failure.signal.aborted) this.#keep(path, await this.#options.store(file));
     } catch (error) {
       this.#fail(error);
     } finally {
@@ -199,7 +189,7 @@ class Reception {
     const before = this.#textSize;
     this.#textSize += text.length;
     try {
-      if (this.#textSize > uncounted) this.#waiting?.().take(before > uncounted ? text.length : this.#textSize);
+      if (this.#textSize > uncounted) this.#options.waiting?.().take(before > uncounted ? text.length : this.#textSize);
     } catch (error) {
       this.#fail(error);
     }
@@ -224,10 +214,10 @@ class Reception {
   }
 
   #value(): unknown {
-    const { shape } = this.#body.schema;
+    const { shape } = this.#options.body.schema;
     for (const [[name = '']] of this.#fields.values())
       if (shape[name] === unsupportedField) throw unsupportedFields([name], 'send the other fields instead');
-    const result = this.#body.schema.safeParse(assembled(this.#fields.values(), this.#body));
+    const result = this.#options.body.schema.safeParse(assembled(this.#fields.values(), this.#options.body));
     if (!result.success) throw invalidInput(result.error.issues, 'body');
     return result.data;
   }

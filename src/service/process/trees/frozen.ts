@@ -1,9 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, type Stats } from 'node:fs';
 import { chmod, chown, readdir } from 'node:fs/promises';
+import type { SystemUser } from '../children/system-users.ts';
 import { Branches } from './branches.ts';
-
-/** A user id and a group id. */
-type Owner = { uid: number; gid: number };
 
 /** `O_PATH`, a flag of Linux that Node has no name for. With it, opening needs no permission on the directory. */
 const pathOnly = 0o10000000;
@@ -49,10 +47,10 @@ export function isFrozen({ uid, mode }: Stats): boolean {
  */
 export async function freezeTree(
   directory: string,
-  visit: (entry: string, stats: Stats, top: Owner) => Promise<void> = async () => {},
+  visit: (entry: string, stats: Stats, top: SystemUser) => Promise<void> = async () => {},
 ): Promise<void> {
   const branches = new Branches();
-  let owner: Owner | undefined;
+  let owner: SystemUser | undefined;
   await freezeBelow(directory, 0);
 
   async function freezeBelow(place: string, depth: number): Promise<void> {
