@@ -1,5 +1,6 @@
 import { OperationError, type ErrorCode } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
+import { withEntry } from '../sessions/confined-path.ts';
 
 /** The errors of the file system by their codes, each as the service answers it. */
 const problems: Record<string, [code: ErrorCode, text: string]> = {
@@ -31,6 +32,20 @@ export type PathUse = {
   /** The code if something else exists at the path. Default: `conflict`. */
   inTheWay?: ErrorCode;
 };
+
+/** Like `withEntry`, with errors of the file system as the caller's answer. */
+export async function atEntry<T>(
+  root: string,
+  sessionPath: string,
+  options: PathUse,
+  use: (entry: string, directory: string) => Promise<T>,
+): Promise<T> {
+  try {
+    return await withEntry(root, sessionPath, options, use);
+  } catch (error) {
+    throw fileError(error, sessionPath, options);
+  }
+}
 
 /**
  * Turns an error of the file system into the caller's answer. Node's own error shows the path on the host, so it isn't

@@ -12,9 +12,8 @@ import {
   ownUser,
   pathSegments,
   permissionBits,
-  withEntry,
 } from '../sessions/confined-path.ts';
-import { fileError, type PathUse } from './file-errors.ts';
+import { atEntry, type PathUse } from './file-errors.ts';
 import { fileInfo } from './file-info.ts';
 import { isUpload, receive, uploadName } from './receive.ts';
 
@@ -172,11 +171,7 @@ export class SessionFiles {
     options: PathUse,
     use: (entry: string, directory: string) => Promise<T>,
   ): Promise<T> {
-    try {
-      return await withEntry(this.#root, sessionPath, options, use);
-    } catch (error) {
-      throw fileError(error, sessionPath, options);
-    }
+    return await atEntry(this.#root, sessionPath, options, use);
   }
 }
 

@@ -7,17 +7,13 @@ import type { Sessions } from '../sessions/sessions.ts';
 import type { HandlerTree } from '../http/handler.ts';
 import { inSession, local, type SessionRequest } from '../sessions/in-session.ts';
 
+type Dependencies = { sessions: Sessions; watches: Watches };
+
 /**
  * Handles the operations on a session's files: read, write, list, move, upload, download and watch. Loads the code for
  * zip files on first use, so that the service starts faster.
  */
-export function fileHandlers({
-  sessions,
-  watches,
-}: {
-  sessions: Sessions;
-  watches: Watches;
-}): HandlerTree<typeof files> {
+export function fileHandlers({ sessions, watches }: Dependencies): HandlerTree<typeof files> {
   const inFiles = <T>(request: SessionRequest, use: (files: SessionFiles) => Promise<T>) =>
     inSession(sessions, request, ({ root }) => use(new SessionFiles(root)));
   const inUpload = (request: SessionRequest & { signal: AbortSignal }, use: (upload: Upload) => Promise<void>) =>

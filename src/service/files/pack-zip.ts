@@ -6,7 +6,7 @@ import { ZipFile } from 'yazl';
 import { OperationError } from '../../contract/errors.ts';
 import { errorCode } from '../process/system-error.ts';
 import { withEntry } from '../sessions/confined-path.ts';
-import { fileError } from './file-errors.ts';
+import { atEntry, fileError } from './file-errors.ts';
 import { normalPath, SessionFiles, statsOrMissing } from './files.ts';
 import { isUpload } from './receive.ts';
 
@@ -31,10 +31,7 @@ const compressionLevel = 1;
  * `bad_request`, and `forbidden` for an unreadable file.
  */
 export async function packZip(root: string, directory: string): Promise<Readable> {
-  const use = { followLink: true, missing: 'path' };
-  const stats = await withEntry(root, directory, use, (entry) => lstat(entry)).catch((error: unknown) => {
-    throw fileError(error, directory, use);
-  });
+  const stats = await atEntry(root, directory, { followLink: true, missing: 'path' }, (entry) => lstat(entry));
   if (!stats.isDirectory())
     throw new OperationError('bad_request', `path is not a directory: ${JSON.stringify(directory)}`);
   for await (const _ of entries(root, normalPath(directory))) {
