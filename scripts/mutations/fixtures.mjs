@@ -35,7 +35,7 @@ export default {
       ["if (transport === 'playwright') throw error", "if (transport === 'cdp') throw error"],
     ],
   },
-  'fixtures/transport/overlapped-ends.ts': {
+  'fixtures/transport/overlapped-traces.ts': {
     tests: ['transport/far-ends.spec'],
     title: 'HAR files',
     isBuilt: true,
