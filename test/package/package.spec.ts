@@ -5,6 +5,7 @@ import { basename, dirname, join, relative } from 'node:path';
 import { expect } from '@playwright/test';
 import installed from '@playwright/test/package.json' with { type: 'json' };
 import packageJson from '../../package.json' with { type: 'json' };
+import { isLong } from '../support/processes/long-form.ts';
 import { compilerOptions } from '../support/runs/compiler-options.ts';
 import { root, run, test } from '../support/runs/packed-package.ts';
 
@@ -51,6 +52,9 @@ const otherEntryPoints = `
   console.log((await client.profiles.retrieve('installed')).name);
   await client.close();
   await service.close();`;
+
+// In one worker, which packs once.
+if (!isLong) test.describe.configure({ mode: 'default' });
 
 test('the tarball has the build and its documents, no path of this machine, below 1 MB', async ({
   tarball,
