@@ -50,9 +50,6 @@ test('finds no origins in a directory without storage, even if names in it look 
 test('finds origins in a table file of LevelDB', async () => {
   const directory = path.join(outputPath('user-data'), 'Default', 'Local Storage', 'leveldb');
   await mkdir(directory, { recursive: true });
-  const entry = (shared: number, rest: string, value = Buffer.of()) =>
-    Buffer.concat([Buffer.of(shared, rest.length, value.length), Buffer.from(rest), value]);
-  const blockOf = (...entries: Buffer[]) => Buffer.concat([...entries, Buffer.of(0, 0, 0, 0, 1, 0, 0, 0)]);
   const plain = blockOf(entry(0, 'META:https://a.test'), entry('META:https://'.length, 'b.test'));
   // As one literal of Snappy.
   const keys = Buffer.concat([Buffer.of(plain.length, (plain.length - 1) << 2), plain]);
@@ -62,6 +59,15 @@ test('finds origins in a table file of LevelDB', async () => {
   await writeFile(path.join(directory, '000003.ldb'), table);
   expect(await storageOrigins(outputPath('user-data'))).toEqual(['https://a.test', 'https://b.test']);
 });
+
+/** An entry of a block. Its key begins with `shared` bytes of the key before it. */
+function entry(shared: number, rest: string, value = Buffer.of()): Buffer {
+  return Buffer.concat([Buffer.of(shared, rest.length, value.length), Buffer.from(rest), value]);
+}
+
+function blockOf(...entries: Buffer[]): Buffer {
+  return Buffer.concat([...entries, Buffer.of(0, 0, 0, 0, 1, 0, 0, 0)]);
+}
 
 /**
  * Stores an item of the first origin in a new Chromium. Some Chromiums whose SQLite storage is switched on keep it in
