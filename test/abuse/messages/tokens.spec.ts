@@ -21,7 +21,7 @@ function forgeries(token: string, other: string, apiKey: string): string[] {
   return ['', ...cut, ...longer, ...mixed, ...words('__proto__.x constructor null * %')];
 }
 
-test('a whole token opens its own session only', async ({ service, client, session: { cdp_ws_url } }) => {
+test('only a whole token opens a session, and only its own', async ({ service, client, session: { cdp_ws_url } }) => {
   const own = tokenOf(cdp_ws_url);
   const other = tokenOf((await client.browsers.create()).cdp_ws_url);
   for (const token of forgeries(own, other, service.apiKey)) {
