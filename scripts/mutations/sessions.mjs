@@ -27,7 +27,8 @@ export default {
     title: 'has an id, a token|ends once|end of all sessions|names of live sessions',
     changes: [
       ['session && sameToken(token, session.lease.token) ? session', 'session ? session'],
-      ['session.lease.name === name && session.alive && isOther', 'session.lease.name === name && isOther'],
+      ['      live.delete(session);\n', ''],
+      ['session.lease.name === name && session !== own', 'session.lease.name === name'],
       ['await Promise.allSettled(this.#starting);', ''],
       ['return session?.alive ? session : undefined;', 'return session;'],
       ['if (session?.alive) return session;', 'if (session) return session;'],

@@ -92,6 +92,9 @@ export abstract class Session {
   /** Those of `playwrightVersions` that record videos. */
   readonly videoVersions: () => readonly string[];
 
+  readonly #end = new AbortController();
+  /** Aborts when the session begins to end. */
+  readonly ending: AbortSignal = this.#end.signal;
   readonly #profile: SessionProfile;
   readonly #clock: Clock;
   readonly #playwrightVersions: readonly string[];
@@ -351,12 +354,9 @@ export abstract class Session {
     if (!this.alive) return;
     this.#endedAt = this.#clock.now();
     this.#idleTimeout.stop();
-    this.beforeEnd();
+    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
     this.#endLease(this.#lease);
   }
-
-  /** Called once, when the session begins to end. */
-  protected beforeEnd(): void {}
 
   /** Called when the session or its lease ends. */
   protected abstract closeConnections(): void;

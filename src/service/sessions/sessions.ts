@@ -36,7 +36,8 @@ export class Sessions<S extends Session = Session> {
   readonly #log: Log;
   /** Live sessions and the last ended ones, in the order of their creation. */
   readonly #sessions = new Map<string, S>();
-  readonly #running = new Set<S>();
+  /** Live sessions by project: each acquire counts them, also among thousands. */
+  readonly #live = new Map<string, Set<S>>();
   /** Ids of ended sessions, in the order of their ends. */
   readonly #ended: string[] = [];
   readonly #starting = new Set<Promise<unknown>>();
@@ -103,10 +104,10 @@ export class Sessions<S extends Session = Session> {
 
   /** Counts the browsers that run or start in a project, or in all. */
   countIn(projectId?: string): number {
-    const isCounted = ({ projectId: own }: { projectId: string }) => projectId === undefined || own === projectId;
+    const isCounted = (own: string) => projectId === undefined || own === projectId;
     let count = 0;
-    for (const { alive, settings } of this.#running) if (alive && isCounted(settings)) count += 1;
-    for (const starting of this.#startingIn) if (isCounted(starting)) count += 1;
+    for (const [own, { size }] of this.#live) if (isCounted(own)) count += size;
+    for (const starting of this.#startingIn) if (isCounted(starting.projectId)) count += 1;
     return count;
   }
 
@@ -126,9 +127,8 @@ export class Sessions<S extends Session = Session> {
   /** Returns the error if a live session of the project, other than `own`, has the name. */
   nameConflict(projectId: string, name: string | null | undefined, own?: Session): OperationError | undefined {
     if (!name) return undefined;
-    const isOther = (session: Session) => session !== own && session.settings.projectId === projectId;
-    if (![...this.#running].some((session) => session.lease.name === name && session.alive && isOther(session)))
-      return undefined;
+    const live = [...(this.#live.get(projectId) ?? [])];
+    if (!live.some((session) => session.lease.name === name && session !== own)) return undefined;
     return new OperationError(
       'conflict',
       `a browser session named ${name} exists already: choose another name or end that session`,
@@ -149,7 +149,7 @@ export class Sessions<S extends Session = Session> {
   /** Adds a running session, for example one that an earlier service process started. */
   adopt(session: S): void {
     this.#sessions.set(session.id, session);
-    this.#running.add(session);
+    if (session.alive) this.#countUntilEnd(session);
     void session.ended.then(() => this.#retire(session));
   }
 
@@ -358,9 +358,19 @@ export class Sessions<S extends Session = Session> {
     return session?.alive ? session : undefined;
   }
 
+  #countUntilEnd(session: S): void {
+    const { projectId } = session.settings;
+    const live = this.#live.get(projectId) ?? new Set();
+    this.#live.set(projectId, live.add(session));
+    const leave = () => {
+      live.delete(session);
+      if (live.size === 0 && this.#live.get(projectId) === live) this.#live.delete(projectId);
+    };
+    session.ending.addEventListener('abort', leave, { once: true });
+  }
+
   #retire(session: S): void {
     const { id, endReason, createdAt, endedAt = createdAt, lease } = session;
-    this.#running.delete(session);
     const seconds = Math.round((endedAt - createdAt) / 1000);
     this.#log('session_ended', { session: id, pool: lease.pool?.name ?? lease.pool?.id, seconds, cause: endReason });
     this.#ended.push(id);

@@ -11,9 +11,6 @@ import type { ShownBrowser } from './shown-browser.ts';
 /** A session of this machine whose pages the service can show and use. */
 export abstract class ShownSession extends Session {
   protected readonly screencasts = new Screencasts();
-  readonly #end = new AbortController();
-  /** Aborts when the session begins to end. */
-  protected readonly ending: AbortSignal = this.#end.signal;
   readonly #waitingBytes: WaitingBytes;
   #exposure: Exposure | undefined;
 
@@ -54,9 +51,5 @@ export abstract class ShownSession extends Session {
   protected closeConnections(): void {
     this.screencasts.stop();
     this.exposure = undefined;
-  }
-
-  protected override beforeEnd(): void {
-    this.#end.abort(new OperationError('conflict', `the browser session ${this.id} ended during the action`));
   }
 }
