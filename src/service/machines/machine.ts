@@ -160,7 +160,8 @@ export class Machine implements Host {
   }
 
   async #check(): Promise<void> {
-    const [before, wasUp, engines] = [this.freeSlots, this.#isUp, JSON.stringify(this.#engines)];
+    const [before, engines] = [this.freeSlots, JSON.stringify(this.#engines)];
+    let wasUp = this.#isUp;
     try {
       const known = [...this.sessions.values()].filter(({ alive }) => alive);
       await this.#readCapacity();
@@ -169,6 +170,8 @@ export class Machine implements Host {
       this.#isKnown = true;
       this.#failures = 0;
       this.#answeredAt = this.#clock.now();
+      // A call may have failed during the check: pools then wait to hear that the machine is back.
+      wasUp &&= this.#isUp;
       this.#isUp = true;
       if (!wasUp) this.#options.log('machine_up', { machine: this.url, slots: this.#capacity });
     } catch (error) {
