@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
 
 /** A whole Playwright run of a small project, in its own process. */
@@ -33,6 +34,8 @@ export type RunResult = {
   specs: JSONReportSpec[];
   stats: { passed: number; failed: number; flaky: number; skipped: number };
 };
+
+const compileCache = fileURLToPath(new URL('compile-cache.cjs', import.meta.url));
 
 export class PlaywrightRun {
   readonly directory: string;
@@ -107,6 +110,7 @@ export function cleanEnvironment(): NodeJS.ProcessEnv {
   return {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))),
     FORCE_COLOR: '0',
+    NODE_OPTIONS: `--require ${JSON.stringify(compileCache)}`,
   };
 }
 
