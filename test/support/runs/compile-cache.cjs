@@ -10,8 +10,10 @@ const Module = require('node:module');
 const { dirname, join, sep } = require('node:path');
 const vm = require('node:vm');
 
-const directory = join(__dirname, '../../../node_modules/.cache/playwright-bundles');
-const isBundle = new RegExp(`\\${sep}node_modules\\${sep}playwright(-core)?\\${sep}lib\\${sep}`);
+const modules = join(__dirname, '../../../node_modules');
+const directory = join(modules, '.cache/playwright-bundles');
+/** Only this repository's own Playwright: a test that installs another one in its directory would leave 5 MB each time. */
+const packages = ['playwright', 'playwright-core'].map((name) => join(modules, name, 'lib', sep));
 /** In characters. The code of smaller files is compiled as fast as it is read. */
 const smallest = 20_000;
 /** The one dynamic import of Playwright's that tests need: of configs and test files. */
@@ -22,8 +24,8 @@ if (Module.enableCompileCache) Module.enableCompileCache(directory);
 else {
   const compile = Module.prototype._compile;
   Module.prototype._compile = function (content, file) {
-    const isCached = isBundle.test(file) && content.length >= smallest && !content.includes(importing);
-    if (!isCached) return compile.call(this, content, file);
+    const isBundle = packages.some((start) => file.startsWith(start)) && content.length >= smallest;
+    if (!isBundle || content.includes(importing)) return compile.call(this, content, file);
     const run = scriptOf(content, file).runInThisContext();
     return run.call(this.exports, this.exports, Module.createRequire(file), this, file, dirname(file));
   };
@@ -45,7 +47,8 @@ function save() {
 
 function scriptOf(content, file) {
   const { size, mtimeMs } = statSync(file);
-  // A runner and its workers use other functions of the same bundles.
+  // A runner and its workers use other functions of the same bundles. Code from the cache names the file that it was
+  // compiled from in its errors, so the path counts, too.
   const key = [process.version, process.arch, process.argv[1], file, size, mtimeMs].join('\n');
   const cached = join(directory, createHash('sha256').update(key).digest('hex'));
   const cachedData = readIfAny(cached);
