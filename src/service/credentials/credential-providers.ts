@@ -9,7 +9,7 @@ import type { ListPage } from '../../contract/operation.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
 import { answerOf } from '../database/answer-of.ts';
-import { inTransaction, unlessTaken, type Database } from '../database/database.ts';
+import { unlessTaken, type Database } from '../database/database.ts';
 import type { Secrets } from '../database/secrets.ts';
 import { contains, type RowOf, Table } from '../database/table.ts';
 import { credentialProvidersTable } from './credentials-tables.ts';
@@ -21,12 +21,10 @@ const toProvider = answerOf(credentialProvider, credentialProvidersTable);
 
 /** The stored credential providers: vaults outside of the service that hold the organization's credentials. */
 export class CredentialProviderStore {
-  readonly #database: Database;
   readonly #rows: Table<typeof credentialProvidersTable>;
   readonly #clock: Clock;
 
   constructor(database: Database, clock: Clock, secrets: Secrets) {
-    this.#database = database;
     this.#rows = new Table(database, credentialProvidersTable, secrets);
     this.#clock = clock;
   }
@@ -56,24 +54,13 @@ export class CredentialProviderStore {
     return this.#rows.page({}, { ...page, search, order: 'created_at DESC, id DESC' }, toProvider);
   }
 
-  /**
-   * Renames the provider in auth connections too, because they store its name. Throws `not_found`, and `conflict` if
-   * the new name is taken.
-   */
+  /** Throws `not_found`, and `conflict` if the new name is taken. */
   update(id: string, patch: CredentialProviderUpdate): CredentialProvider {
     const before = this.#row(id);
-    const { name = before.name } = patch;
-    const connections = this.#database.prepare(
-      `UPDATE auth_connections SET settings = json_set(settings, '$.credential.provider', :name)
-       WHERE settings ->> '$.credential.provider' = :before`,
-    );
     // Two changes within a millisecond must not look like one.
     const updated_at = Math.max(this.#clock.now(), before.updated_at + 1);
-    const write = () => {
-      this.#rows.change({ id }, { ...patch, ...(patch.address === '' && { address: null }), updated_at });
-      if (name !== before.name) connections.run({ name, before: before.name });
-    };
-    this.#unlessTaken(name, () => inTransaction(this.#database, write));
+    const changes = { ...patch, ...(patch.address === '' && { address: null }), updated_at };
+    this.#unlessTaken(patch.name ?? before.name, () => this.#rows.change({ id }, changes));
     return this.get(id);
   }
 

@@ -57,28 +57,16 @@ export class CredentialStore {
     return this.#rows.page({ project_id: projectId, domain }, options, (row) => this.#answer(row));
   }
 
-  /**
-   * Renames the credential in auth connections too, because they store its name. Throws `not_found`, and `conflict` if
-   * the new name is taken.
-   */
+  /** Throws `not_found`, and `conflict` if the new name is taken. */
   update(projectId: string, idOrName: string, patch: CredentialUpdate): Credential {
-    const { id, name: before } = this.#row(projectId, idOrName);
+    const { id, name } = this.#row(projectId, idOrName);
     const { values = {}, remove_value_keys = [], ...fields } = patch;
-    const { name = before } = fields;
     const cleared = {
       ...(fields.totp_secret === '' && { totp_secret: null }),
       ...(fields.sso_provider === '' && { sso_provider: null }),
     };
-    this.#write(name, () => {
+    this.#write(fields.name ?? name, () => {
       this.#rows.change({ id }, { ...fields, ...cleared, updated_at: this.#clock.now() });
-      if (name !== before) {
-        this.#database
-          .prepare(
-            `UPDATE auth_connections SET settings = json_set(settings, '$.credential.name', :name)
-             WHERE project_id = :project AND settings ->> '$.credential.name' = :before`,
-          )
-          .run({ name, project: projectId, before });
-      }
       for (const key of remove_value_keys) this.#values.delete({ credential_id: id, name: key });
       this.#storeValues(id, values);
     });

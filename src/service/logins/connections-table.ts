@@ -71,6 +71,21 @@ export const eventsTable = table('auth_events', {
   once: 'CREATE INDEX auth_events_of_connection ON auth_events (connection_id)',
 });
 
+/** Connections name profiles, credentials and providers, so they follow a new name. */
+const renaming = `
+  CREATE TRIGGER IF NOT EXISTS auth_connections_of_profile AFTER UPDATE OF name ON profiles BEGIN
+    UPDATE auth_connections SET profile_name = new.name
+    WHERE project_id = new.project_id AND profile_name = old.name;
+  END;
+  CREATE TRIGGER IF NOT EXISTS auth_connections_of_credential AFTER UPDATE OF name ON credentials BEGIN
+    UPDATE auth_connections SET settings = json_set(settings, '$.credential.name', new.name)
+    WHERE project_id = new.project_id AND settings ->> '$.credential.name' = old.name;
+  END;
+  CREATE TRIGGER IF NOT EXISTS auth_connections_of_provider AFTER UPDATE OF name ON credential_providers BEGIN
+    UPDATE auth_connections SET settings = json_set(settings, '$.credential.provider', new.name)
+    WHERE settings ->> '$.credential.provider' = old.name;
+  END;`;
+
 export type ConnectionRecord = RowOf<typeof connectionsTable>;
 export type TimelineEntry = RowOf<typeof eventsTable>;
 
@@ -82,6 +97,7 @@ export class ConnectionRecords {
   constructor(database: Database) {
     this.rows = new Table(database, connectionsTable);
     this.events = new Table(database, eventsTable);
+    database.exec(renaming);
   }
 
   /**

@@ -3,7 +3,7 @@ import { profile, type Profile, type profiles } from '../../contract/profiles.ts
 import { OperationError } from '../../contract/errors.ts';
 import type { Clock } from '../process/clock.ts';
 import { newId } from '../process/id.ts';
-import { inTransaction, unlessTaken, type Database } from '../database/database.ts';
+import { unlessTaken, type Database } from '../database/database.ts';
 import { answerOf } from '../database/answer-of.ts';
 import { contains, Table, table } from '../database/table.ts';
 import { integer, optional, text, time } from '../database/columns.ts';
@@ -83,18 +83,11 @@ export class ProfileStore {
     );
   }
 
-  /** Renames the profile in its auth connections, too. Throws `not_found`, and `conflict` if the new name is taken. */
+  /** Throws `not_found`, and `conflict` if the new name is taken. */
   update(projectId: string, idOrName: string, body: ProfileUpdate): Profile {
-    const { id, name: before } = this.get(projectId, idOrName);
-    const connections = this.#database.prepare(
-      'UPDATE auth_connections SET profile_name = ? WHERE project_id = ? AND profile_name = ?',
-    );
-    this.#unlessTaken(body.name, () =>
-      inTransaction(this.#database, () => {
-        this.#rows.change({ id }, { ...body, updated_at: this.#clock.now() });
-        connections.run(body.name, projectId, before);
-      }),
-    );
+    const { id } = this.get(projectId, idOrName);
+    const changes = { ...body, updated_at: this.#clock.now() };
+    this.#unlessTaken(body.name, () => this.#rows.change({ id }, changes));
     return this.get(projectId, id);
   }
 
