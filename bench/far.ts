@@ -26,6 +26,7 @@ const far = 100;
 /** Where one transport becomes faster than the other. */
 const breakEvenTrips = [0, 1, 2, 5, 10, 20];
 const breakEvenRuns = 3;
+const distanceRuns = 3;
 
 export type Action = 'lease' | 'click' | 'fill' | 'page';
 const names: Record<Action, string> = {
@@ -42,6 +43,8 @@ const fileRuns = 3;
 
 /** Over CDP, Playwright waits for 2 to 11 answers during these, so they have no bar. */
 const manyAnswers: ReadonlySet<Action> = new Set(['click', 'fill', 'page'] as const);
+
+type Times = Record<'suite' | Action, number[]>;
 
 export type Place = { transport: string; roundTrip: number };
 
@@ -109,28 +112,37 @@ export async function curves(): Promise<Curve[]> {
   return [await breakEven(), ...(await byDistance()).map(({ curve }) => curve)];
 }
 
-/** How the times of the suite and of actions grow with the round trip. */
+/** How the times of the suite and of actions grow with the round trip. Medians of interleaved runs: other programs use the machine, too. */
 export async function byDistance(
   isShort = false,
 ): Promise<{ transport: string; of: 'suite' | Action; curve: Curve }[]> {
-  const found = transports.flatMap((transport) =>
-    (['suite', ...actions] as const).map((of) => {
-      const measure = `${of === 'suite' ? 'examples/todo' : names[of]} over ${transport}, by the round trip`;
-      const curve: Curve = { measure, unit: 'ms', points: [], isLinear: true };
-      return { transport, of, curve };
-    }),
+  const places = transports.flatMap((transport) =>
+    (isShort ? [near, far] : roundTrips).map((roundTrip) => ({ transport, roundTrip })),
   );
-  for (const roundTrip of isShort ? [near, far] : roundTrips) {
-    for (const transport of transports) {
-      const place = { transport, roundTrip };
-      const suite = [await timeTodo(place, isShort ? 'login.spec' : undefined)];
-      const times = { suite, ...(await timeActions(place, isShort ? 1 : actionRuns)) };
-      console.log(`far: examples/todo over ${transport} at ${roundTrip} ms took ${Math.round(suite[0]! / 1000)} s`);
-      for (const { of, curve } of found.filter((found) => found.transport === transport))
-        curve.points.push({ size: roundTrip, cost: median(times[of]), samples: times[of] });
+  const measured = places.map((place) => ({
+    place,
+    times: { suite: [], lease: [], click: [], fill: [], page: [] } as Times,
+  }));
+  for (let run = 0; run < (isShort ? 1 : distanceRuns); run++) {
+    for (const { place, times } of measured) {
+      const suite = await timeTodo(place, isShort ? 'login.spec' : undefined);
+      times.suite.push(suite);
+      const found = await timeActions(place, isShort ? 1 : actionRuns);
+      for (const action of actions) times[action].push(...found[action]);
+      console.log(
+        `far: examples/todo over ${place.transport} at ${place.roundTrip} ms took ${(suite / 1000).toFixed(1)} s`,
+      );
     }
   }
-  return found;
+  return transports.flatMap((transport) =>
+    (['suite', ...actions] as const).map((of) => {
+      const measure = `${of === 'suite' ? 'examples/todo' : names[of]} over ${transport}, by the round trip`;
+      const points = measured
+        .filter(({ place }) => place.transport === transport)
+        .map(({ place, times }) => ({ size: place.roundTrip, cost: median(times[of]), samples: times[of] }));
+      return { transport, of, curve: { measure, unit: 'ms', points, isLinear: true } };
+    }),
+  );
 }
 
 /** The time of the suite over Playwright's own protocol, divided by that over CDP. Medians of interleaved runs. */

@@ -30,7 +30,7 @@ const benches: Record<string, () => Promise<Bench>> = {
 const publishing = 'publish';
 
 const usage = `Usage: npm run bench [-- [name...] [--short | --curves | --limits | --costs]]
-       npm run bench -- publish [--short]
+       npm run bench -- publish [part...] [--short]
 
 Compares figures of this package with those of the other side, interleaved on this machine, and exits with 1 when one misses its bar
 in bench/bars.json, or could not be taken. With --short each runs once, to see that it works, and no bar counts. With --curves they print instead how costs
@@ -38,6 +38,7 @@ grow with sizes, and the power of the size that they grow with; of times that gr
 such service can do without. With --costs they print where the time of a short test goes: processor time, calls, context switches and messages of each process.
 
 publish writes a page to build/bench: figures by distance, by workers, by waiters, of killed runs and by function, with pictures, raw data, machine and versions.
+Without a part, all of them: distance, workers, waiters, kills and flames.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
@@ -82,7 +83,10 @@ async function main(): Promise<void> {
     help: { type: 'boolean' },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
-  const unknown = positionals.filter((name) => !(name in benches) && name !== publishing);
+  const publishes = positionals[0] === publishing;
+  const known = publishes ? (await import('./publish.ts')).parts : benches;
+  const named = publishes ? positionals.slice(1) : positionals;
+  const unknown = named.filter((name) => !(name in known));
   if (values.help || unknown.length > 0) {
     console.log(unknown.length > 0 ? `Unknown bench: ${unknown.join(', ')}.\n\n${usage}` : usage);
     process.exitCode = unknown.length > 0 ? 2 : 0;
@@ -92,12 +96,11 @@ async function main(): Promise<void> {
   console.log(
     `playwright-pool ${versions.package}, Playwright ${versions.Playwright}, Node ${versions.Node}, ${process.platform} ${process.arch}, ${cores} cores`,
   );
-  if (positionals.includes(publishing)) {
+  const names = named.length > 0 ? named : Object.keys(known);
+  if (publishes) {
     const { publish } = await import('./publish.ts');
-    return await publish(values.short ?? false);
-  }
-  const names = positionals.length > 0 ? positionals : Object.keys(benches);
-  if (values.curves) await printCurves(names);
+    await publish(names, values.short ?? false);
+  } else if (values.curves) await printCurves(names);
   else if (values.limits) await printLimits(names);
   else if (values.costs) await printCosts(names);
   else await printComparisons(names, values.short ?? false);
