@@ -3,7 +3,6 @@ import { once } from 'node:events';
 import { cpSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import type { JSONReport, JSONReportSpec, JSONReportSuite, JSONReportTestResult } from '@playwright/test/reporter';
 
 /** A whole Playwright run of a small project, in its own process. */
@@ -34,8 +33,6 @@ export type RunResult = {
   specs: JSONReportSpec[];
   stats: { passed: number; failed: number; flaky: number; skipped: number };
 };
-
-const compileCache = fileURLToPath(new URL('compile-cache.cjs', import.meta.url));
 
 export class PlaywrightRun {
   readonly directory: string;
@@ -106,11 +103,10 @@ export class PlaywrightRun {
 
 /** The environment without the settings of an outer Playwright run or of a user's service. */
 export function cleanEnvironment(): NodeJS.ProcessEnv {
-  const foreign = /^(TEST_|PLAYWRIGHT_(?!BROWSERS_PATH|POOL_CHROMIUM)|PW|DEBUG|FORCE_COLOR|NODE_OPTIONS)/;
+  const foreign = /^(TEST_|PLAYWRIGHT_(?!BROWSERS_PATH|POOL_CHROMIUM)|PW|DEBUG|FORCE_COLOR)/;
   return {
     ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !foreign.test(name))),
     FORCE_COLOR: '0',
-    NODE_OPTIONS: `--require ${JSON.stringify(compileCache)}`,
   };
 }
 

@@ -1,7 +1,7 @@
 'use strict';
 
-// Runs of the tests load this before Playwright. Compiling its bundles takes a third of the processor time of a short
-// run. Node has a cache of its own only since version 22. The packages for older versions cache each file, but in code
+// The Node programs of the tests load this before Playwright. Compiling its bundles takes a third of the processor time of
+// a short run. Node has a cache of its own only since version 22. The packages for older versions cache each file, but in code
 // from a cache, `import()` fails: https://github.com/nodejs/node/issues/43663.
 
 const { createHash } = require('node:crypto');
@@ -18,6 +18,7 @@ const packages = ['playwright', 'playwright-core'].map((name) => join(modules, n
 const smallest = 20_000;
 /** The one dynamic import of Playwright's that tests need: of configs and test files. */
 const importing = 'eval(`import(';
+const savedAfterMs = 2000;
 const scripts = new Map();
 
 if (Module.enableCompileCache) Module.enableCompileCache(directory);
@@ -30,6 +31,8 @@ else {
     return run.call(this.exports, this.exports, Module.createRequire(file), this, file, dirname(file));
   };
   process.on('exit', save);
+  // Hosts are killed, and become another user when a session gets them. A spare one waits for longer.
+  setTimeout(save, savedAfterMs).unref();
 }
 
 function save() {
