@@ -112,7 +112,10 @@ export async function curves(): Promise<Curve[]> {
   return [await breakEven(), ...(await byDistance()).map(({ curve }) => curve)];
 }
 
-/** How the times of the suite and of actions grow with the round trip. Medians of interleaved runs: other programs use the machine, too. */
+/**
+ * How the times of the suite and of actions grow with the round trip. Medians of interleaved runs, because other programs
+ * use the machine, too.
+ */
 export async function byDistance(
   isShort = false,
 ): Promise<{ transport: string; of: 'suite' | Action; curve: Curve }[]> {

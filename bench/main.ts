@@ -38,7 +38,7 @@ grow with sizes, and the power of the size that they grow with; of times that gr
 such service can do without. With --costs they print where the time of a short test goes: processor time, calls, context switches and messages of each process.
 
 publish writes a page to build/bench: figures by distance, by workers, by waiters, of killed runs and by function, with pictures, raw data, machine and versions.
-Without a part, all of them: distance, workers, waiters, kills and flames.
+Its parts: distance, workers, waiters, kills, flames. Without a name it measures all.
 
 Names: ${Object.keys(benches).join(', ')}`;
 
@@ -83,12 +83,16 @@ async function main(): Promise<void> {
     help: { type: 'boolean' },
   } as const;
   const { values, positionals } = parseArgs({ allowPositionals: true, options });
-  const publishes = positionals[0] === publishing;
-  const known = publishes ? (await import('./publish.ts')).parts : benches;
-  const named = publishes ? positionals.slice(1) : positionals;
+  const publisher = positionals[0] === publishing ? await import('./publish.ts') : undefined;
+  const known = publisher?.parts ?? benches;
+  const named = publisher ? positionals.slice(1) : positionals;
   const unknown = named.filter((name) => !(name in known));
   if (values.help || unknown.length > 0) {
-    console.log(unknown.length > 0 ? `Unknown bench: ${unknown.join(', ')}.\n\n${usage}` : usage);
+    console.log(
+      unknown.length > 0
+        ? `Unknown ${publisher ? 'part of publish' : 'bench'}: ${unknown.join(', ')}.\n\n${usage}`
+        : usage,
+    );
     process.exitCode = unknown.length > 0 ? 2 : 0;
     return;
   }
@@ -97,10 +101,8 @@ async function main(): Promise<void> {
     `playwright-pool ${versions.package}, Playwright ${versions.Playwright}, Node ${versions.Node}, ${process.platform} ${process.arch}, ${cores} cores`,
   );
   const names = named.length > 0 ? named : Object.keys(known);
-  if (publishes) {
-    const { publish } = await import('./publish.ts');
-    await publish(names, values.short ?? false);
-  } else if (values.curves) await printCurves(names);
+  if (publisher) await publisher.publish(names, values.short ?? false);
+  else if (values.curves) await printCurves(names);
   else if (values.limits) await printLimits(names);
   else if (values.costs) await printCosts(names);
   else await printComparisons(names, values.short ?? false);

@@ -89,7 +89,7 @@ async function measureDistance(isShort: boolean): Promise<Figure[]> {
     {
       name: 'bench-suite-time',
       title: 'Time of examples/todo by distance',
-      text: 'The time of a run with two workers and a running service. A proxy delays the bytes of each direction by half of the round trip. The application is beside the browsers.',
+      text: 'Medians of three runs with two workers and a running service. A proxy delays the bytes of each direction by half of the round trip. The application is beside the browsers.',
       x,
       y: 'seconds',
       kind: 'line',
@@ -98,7 +98,7 @@ async function measureDistance(isShort: boolean): Promise<Figure[]> {
     {
       name: 'bench-suite-round-trips',
       title: 'Round trips in the time of examples/todo',
-      text: 'The time of the same runs minus the time at 0 ms, divided by the round trip. Single runs differ by a second, which is 50 round trips at 20 ms, and 10 at 100 ms.',
+      text: 'The median time of the same runs minus that at 0 ms, divided by the round trip. Single runs differ by a second, which is 50 round trips at 20 ms, and 10 at 100 ms.',
       x,
       y: 'round trips',
       kind: 'line',
@@ -107,7 +107,7 @@ async function measureDistance(isShort: boolean): Promise<Figure[]> {
     {
       name: 'bench-actions',
       title: 'Time of an action by distance',
-      text: 'Medians of the same action in one test, repeated five times.',
+      text: 'Medians of the same action: five times in one test, in each of three runs.',
       x,
       y: 'ms',
       kind: 'line',
