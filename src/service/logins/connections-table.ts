@@ -89,7 +89,10 @@ const renaming = `
 export type ConnectionRecord = RowOf<typeof connectionsTable>;
 export type TimelineEntry = RowOf<typeof eventsTable>;
 
-/** The stored auth connections of all projects, and their timelines. They hold nothing that was entered in a form. */
+/**
+ * The stored auth connections of all projects, and their timelines. They hold nothing that was entered in a form. The
+ * tables of profiles, credentials and providers must exist.
+ */
 export class ConnectionRecords {
   readonly rows: Table<typeof connectionsTable>;
   readonly events: Table<typeof eventsTable>;

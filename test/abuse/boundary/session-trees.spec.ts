@@ -155,7 +155,7 @@ test('no other user redirects root as the session ends', async ({ client, newShe
   // The session could also pass the open directory through a socket. Afterwards, none of its processes is needed.
   const program = spawn(process.execPath, ['-e', trap, '.', outside.directory], {
     cwd: path.join(directoryOf(shell), 'root/home/user/open'),
-    // Its NODE_OPTIONS may name a file that this user can't read.
+    // The tests' own NODE_OPTIONS may name a file that this user can't read.
     env: {},
     uid: nobody,
     gid: nobody,

@@ -31,7 +31,7 @@ else {
     return run.call(this.exports, this.exports, Module.createRequire(file), this, file, dirname(file));
   };
   process.on('exit', save);
-  // Hosts are killed, and become another user when a session gets them. A spare one waits for longer.
+  // A host is killed, and can't write here any more when a session has got it. A spare host has time to save its code.
   setTimeout(save, savedAfterMs).unref();
 }
 

@@ -13,7 +13,7 @@ const compileCache = fileURLToPath(new URL('compile-cache.cjs', import.meta.url)
 export function ownEnvironment(): void {
   process.umask(0o022);
   for (const name of Object.keys(process.env)) if (foreign.test(name)) delete process.env[name];
-  // For the workers and for all Node programs that they start: runs of Playwright, and hosts of sessions.
+  // The workers pass this on to all Node programs that they start, such as runs of Playwright and hosts of sessions.
   process.env['NODE_OPTIONS'] = `--require ${JSON.stringify(compileCache)}`;
   // A proxy stays set, because `npm install` may need it. The services and sites of the tests are on this machine.
   for (const name of ['no_proxy', 'NO_PROXY'])
